@@ -18,6 +18,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from app.db.migrate import migrate
 from app.embedded.postgres import EmbeddedPostgres, PostgresOptions, create_database
 from app.embedded.valkey import EmbeddedValkey
 
@@ -27,6 +28,7 @@ def prepare_template(url: str) -> None:
 
     Must leave no connection open.
     """
+    migrate(url)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
