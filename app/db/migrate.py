@@ -1,6 +1,7 @@
 """Bring a Postgres server to this version: tables by Alembic, functions and grants by replay.
 
-Functions are code, not data: every file of `functions/` is replayed after the tables, and their digest is stored so that a gateway can tell whether it meets its own version.
+Functions are code, not data: every file of `functions/` is replayed after the
+tables, and their digest is stored so that a gateway can tell whether it meets its own version.
 """
 
 import hashlib
