@@ -1,0 +1,53 @@
+"""Expected failures of the leaf pieces.
+
+* KitError
+  - Busy
+  - MalformedId
+  - ContentUnreadable
+  - UnknownContentKey
+"""
+
+from typing import ClassVar
+
+
+class KitError(Exception):
+    """Base of every expected failure in `app.kit`."""
+
+    code: ClassVar[str]
+
+
+class Busy(KitError):
+    """The gateway's queue is full or it is shutting down; nothing was taken or charged."""
+
+    code = "busy"
+
+    def __init__(self, *, queued: int, retry_after_seconds: int = 1) -> None:
+        super().__init__(f"{queued} items already wait; try again in {retry_after_seconds} s")
+        self.queued = queued
+        self.retry_after_seconds = retry_after_seconds
+
+
+class MalformedId(KitError):
+    """An identifier is not the expected prefix followed by a lower-case UUID."""
+
+    code = "malformed-id"
+
+    def __init__(self, *, expected_prefix: str) -> None:
+        super().__init__(f"an id of the form {expected_prefix}_<uuid> is expected here")
+        self.expected_prefix = expected_prefix
+
+
+class ContentUnreadable(KitError):
+    """Stored content does not decrypt: it was altered or belongs to another job."""
+
+    code = "content-unreadable"
+
+
+class UnknownContentKey(KitError):
+    """Stored content was sealed with a key that this gateway does not hold."""
+
+    code = "unknown-content-key"
+
+    def __init__(self, *, key_id: str) -> None:
+        super().__init__(f"no content key {key_id} is loaded")
+        self.key_id = key_id
