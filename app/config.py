@@ -99,16 +99,25 @@ class Settings(BaseSettings):
     sweep_interval_seconds: float = Field(default=1.0, gt=0, le=60)
     market_refresh_seconds: float = Field(default=1.0, gt=0, le=10)
     price_point_interval_seconds: float = Field(default=1.0, gt=0, le=10)
-    price_stale_seconds: Seconds = 15
+    price_stale_seconds: Seconds = 10
+    floor_refresh_seconds: Seconds = 30
     fresh_seconds: Seconds = 15
     agent_dead_seconds: Seconds = 25
     drain_seconds: Seconds = 30
 
-    # Pricing. The prior stands in for measured cost until enough tokens are billed.
-    prior_input_per_mtok: Amount = "0.050000000"
-    prior_output_per_mtok: Amount = "0.200000000"
-    prior_per_request: Amount = "0.000010000"
-    prior_weight_tokens: int = Field(default=1_000_000, ge=1, le=10**12)
+    # Pricing. The prior, one typical request, stands in for cost until enough is measured.
+    prior_input_tokens: int = Field(
+        default=400, ge=1, le=10**6, description="Prompt of the typical request that is the prior."
+    )
+    prior_output_tokens: int = Field(default=200, ge=1, le=10**6)
+    prior_prefill_tokens_per_second: int = Field(default=300, ge=1, le=10**6)
+    prior_decode_tokens_per_second: int = Field(default=20, ge=1, le=10**6)
+    prior_ask: Amount = Field(
+        default="0.000002000", description="What its supplier asks for one slot-second."
+    )
+    prior_overhead: Amount = Field(
+        default="0.000005000", description="Gateway and payment cost of one request."
+    )
     price_margin_ppm: Ppm = 150_000
     price_curve_version: int = Field(default=1, ge=1)
     price_curve: tuple[tuple[Ppm, Ppm], ...] = Field(

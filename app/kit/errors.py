@@ -5,6 +5,7 @@
   - MalformedId
   - ContentUnreadable
   - UnknownContentKey
+  - NotJson, BodyTooLarge, MalformedJson, MalformedRequest
 """
 
 from typing import ClassVar
@@ -51,3 +52,36 @@ class UnknownContentKey(KitError):
     def __init__(self, *, key_id: str) -> None:
         super().__init__(f"no content key {key_id} is loaded")
         self.key_id = key_id
+
+
+class NotJson(KitError):
+    """The body must be sent as application/json."""
+
+    code = "not-json"
+
+
+class BodyTooLarge(KitError):
+    """The body is larger than this gateway reads."""
+
+    code = "body-too-large"
+
+    def __init__(self, *, limit_bytes: int) -> None:
+        super().__init__(f"at most {limit_bytes} bytes are read")
+        self.limit_bytes = limit_bytes
+
+
+class MalformedJson(KitError):
+    """The body is not a JSON document."""
+
+    code = "malformed-json"
+
+
+class MalformedRequest(KitError):
+    """The request has a missing, unknown or wrong field; `field` says which."""
+
+    code = "malformed-request"
+
+    def __init__(self, *, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}" if field else reason)
+        self.field = field
+        self.reason = reason

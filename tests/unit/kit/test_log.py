@@ -31,7 +31,8 @@ def test_prompts_keys_and_signatures_are_never_written(written: io.StringIO) -> 
         "accepted", prompt=PROMPT, messages=[{"content": PROMPT}], job="job_1", wallet=SIGNATURE
     )
     log.info("nested", request={"messages": PROMPT, "model": "m", "authorization": KEY})
-    log.info("signed " + SIGNATURE + " with " + KEY, raw=PROMPT.encode())
+    careless = f"signed {SIGNATURE} with {KEY}"
+    log.info(careless, raw=PROMPT.encode())
     log.info("read", header="Authorization: OffpeakRead eyJhY2Nlc3MiOnt9fQ")
     log.info("store", url="postgresql://offpeak:hunter2@db/offpeak")
     try:
