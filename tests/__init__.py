@@ -1,0 +1,1 @@
+"""Tests by kind: unit, integration, acceptance, packaging, bench; vectors shared by all."""

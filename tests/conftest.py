@@ -1,0 +1,35 @@
+"""What every test may use: the real engines of `tests/engines.py`."""
+
+from typing import Protocol
+
+import pytest
+
+from tests.engines import RunningCluster, cluster, database_url, redis_url, valkey_url
+
+__all__ = ["cluster", "database_url", "redis_url", "valkey_url"]
+
+_RUNNING = pytest.StashKey[RunningCluster]()
+
+
+class _WorkerNode(Protocol):
+    config: pytest.Config
+    workerinput: dict[str, object]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: _WorkerNode) -> None:
+    """Give each xdist worker the one Postgres of the run, started before the first worker."""
+    if _RUNNING not in node.config.stash:
+        node.config.stash[_RUNNING] = RunningCluster()
+    found = node.config.stash[_RUNNING].cluster
+    node.workerinput["offpeak_cluster"] = {
+        "server_url": found.server_url,
+        "template": found.template,
+    }
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the Postgres that the workers shared."""
+    running = config.stash.get(_RUNNING, None)
+    if running is not None:
+        running.stop()
