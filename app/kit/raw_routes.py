@@ -46,7 +46,7 @@ class RawRoute:
     parameters: tuple[Mapping[str, object], ...] = field(default=())
 
 
-class Disconnected(Exception):  # noqa: N818 -- not an error of ours: nobody waits for the answer
+class Disconnected(Exception):
     """The client went away before its body was complete."""
 
 
