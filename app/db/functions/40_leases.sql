@@ -1,0 +1,132 @@
+-- Moving a job between slots without touching its money. Deployments are locked by id; no wallet
+-- is taken here, so the one lock order (wallets, then deployments) holds.
+
+-- End a lease and give its job another slot in one step. At most two faulted attempts and five
+-- dispatches (architecture.md, "State machines"). An agent that failed the job is not tried again.
+-- Codes: ok (new lease), queued (no slot now), exhausted (nothing changed; the caller ends the job), stale.
+CREATE OR REPLACE FUNCTION offpeak.reassign_many(
+  p_lease uuid[], p_new_lease uuid[], p_reason text[], p_fault boolean[], p_lease_state text[],
+  p_cap_ms bigint[], p_candidates text[])
+RETURNS SETOF offpeak.reassign_outcome LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+  i int; r offpeak.reassign_outcome; l offpeak.lease; j offpeak.job; v_now timestamptz;
+  v_place offpeak.placement; v_candidates uuid[]; v_touched uuid[] := '{}';
+BEGIN
+  PERFORM FROM offpeak.deployment d
+    WHERE d.id IN (SELECT unnest(c::uuid[]) FROM unnest(p_candidates) AS t(c)
+                   UNION SELECT x.deployment_id FROM offpeak.lease x WHERE x.id = ANY(p_lease))
+    ORDER BY d.id FOR NO KEY UPDATE;
+  v_now := clock_timestamp();
+  FOR i IN 1 .. cardinality(p_lease) LOOP
+    r := ROW(i, 'stale', NULL, NULL, NULL, NULL);
+    SELECT * INTO l FROM offpeak.lease x WHERE x.id = p_lease[i] AND x.state = 'active';
+    SELECT * INTO j FROM offpeak.job x WHERE x.id = l.job_id AND x.lease_id = l.id;
+    r.job_id := j.id;
+    IF j.id IS NULL THEN RETURN NEXT r; CONTINUE; END IF;
+    IF j.faults + p_fault[i]::int >= 2 OR j.dispatches >= 5 OR j.deadline_at <= v_now THEN
+      r.code := 'exhausted'; RETURN NEXT r; CONTINUE;
+    END IF;
+    PERFORM offpeak._end_lease(l.id, p_lease_state[i], p_reason[i], 'failed_work', p_cap_ms[i], v_now);
+    v_touched := v_touched || l.deployment_id;
+    SELECT array_agg(d.id) INTO v_candidates FROM offpeak.deployment d
+     WHERE d.id = ANY(p_candidates[i]::uuid[]) AND d.agent_id <> l.agent_id
+       AND d.agent_id <> ALL(j.failed_agents);
+    v_place := offpeak._place(v_candidates, j.release, j.region, j.ask_ceiling, j.deadline_at, v_now);
+    UPDATE offpeak.job x
+       SET faults = x.faults + p_fault[i]::int,
+           failed_agents = CASE WHEN p_fault[i] THEN x.failed_agents || l.agent_id ELSE x.failed_agents END,
+           state = 'queued', lease_id = NULL, queued_at = coalesce(x.queued_at, v_now)
+     WHERE x.id = j.id;
+    r.code := 'queued';
+    IF v_place.deployment_id IS NOT NULL THEN
+      PERFORM offpeak._take_slot(j.id, p_new_lease[i], v_place, v_now);
+      v_touched := v_touched || v_place.deployment_id;
+      r.code := 'ok'; r.lease_id := p_new_lease[i]; r.agent_id := v_place.agent_id; r.replica := v_place.replica;
+    END IF;
+    RETURN NEXT r;
+  END LOOP;
+  IF v_touched <> '{}' THEN PERFORM offpeak._note_capacity(v_touched, v_now); END IF;
+END $$;
+
+-- A queued job takes the slot that was found for it. Callers hold the deployment's row.
+CREATE OR REPLACE FUNCTION offpeak._take_slot(
+  p_job uuid, p_lease uuid, p_place offpeak.placement, p_now timestamptz)
+RETURNS void LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+DECLARE j offpeak.job;
+BEGIN
+  UPDATE offpeak.deployment d SET occupied = d.occupied + 1
+   WHERE d.id = p_place.deployment_id AND d.occupied < d.offered;
+  IF NOT FOUND THEN RAISE EXCEPTION 'deployment % changed under its lock', p_place.deployment_id; END IF;
+  UPDATE offpeak.job x
+     SET state = 'accepted', lease_id = p_lease, queued_at = NULL, dispatches = x.dispatches + 1
+   WHERE x.id = p_job RETURNING * INTO STRICT j;
+  INSERT INTO offpeak.lease(id, job_id, deployment_id, agent_id, attempt, state, started_at, ends_at, ask)
+  VALUES (p_lease, j.id, p_place.deployment_id, p_place.agent_id, j.dispatches, 'active', p_now,
+          j.deadline_at, p_place.ask);
+END $$;
+
+-- Slots for waiting jobs, oldest first. Codes: ok, queued (still no slot), stale.
+CREATE OR REPLACE FUNCTION offpeak.place_queued_many(p_job uuid[], p_new_lease uuid[], p_candidates text[])
+RETURNS SETOF offpeak.reassign_outcome LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+  i int; r offpeak.reassign_outcome; j offpeak.job; v_now timestamptz; v_place offpeak.placement;
+  v_candidates uuid[]; v_touched uuid[] := '{}';
+BEGIN
+  PERFORM FROM offpeak.deployment d
+    WHERE d.id IN (SELECT unnest(c::uuid[]) FROM unnest(p_candidates) AS t(c))
+    ORDER BY d.id FOR NO KEY UPDATE;
+  v_now := clock_timestamp();
+  FOR i IN 1 .. cardinality(p_job) LOOP
+    r := ROW(i, 'stale', p_job[i], NULL, NULL, NULL);
+    SELECT * INTO j FROM offpeak.job x WHERE x.id = p_job[i] AND x.state = 'queued' FOR NO KEY UPDATE;
+    IF FOUND THEN
+      SELECT array_agg(d.id) INTO v_candidates FROM offpeak.deployment d
+       WHERE d.id = ANY(p_candidates[i]::uuid[]) AND d.agent_id <> ALL(j.failed_agents);
+      v_place := offpeak._place(v_candidates, j.release, j.region, j.ask_ceiling, j.deadline_at, v_now);
+      r.code := 'queued';
+      IF v_place.deployment_id IS NOT NULL THEN
+        PERFORM offpeak._take_slot(j.id, p_new_lease[i], v_place, v_now);
+        v_touched := v_touched || v_place.deployment_id;
+        r.code := 'ok'; r.lease_id := p_new_lease[i]; r.agent_id := v_place.agent_id; r.replica := v_place.replica;
+      END IF;
+    END IF;
+    RETURN NEXT r;
+  END LOOP;
+  IF v_touched <> '{}' THEN PERFORM offpeak._note_capacity(v_touched, v_now); END IF;
+END $$;
+
+-- The engine has confirmed (done, reclaimed) or the agent is dead (lost): half-ended leases end and
+-- their slots come back. Active leases are not touched. Returns how many ended.
+CREATE OR REPLACE FUNCTION offpeak.confirm_leases(p_lease uuid[], p_agent uuid[], p_state text[])
+RETURNS int LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+DECLARE i int; n int := 0; v_now timestamptz; v_touched uuid[];
+BEGIN
+  SELECT array_agg(DISTINCT l.deployment_id) INTO v_touched FROM offpeak.lease l WHERE l.id = ANY(p_lease);
+  PERFORM FROM offpeak.deployment d WHERE d.id = ANY(v_touched) ORDER BY d.id FOR NO KEY UPDATE;
+  v_now := clock_timestamp();
+  FOR i IN 1 .. cardinality(p_lease) LOOP
+    IF EXISTS (SELECT FROM offpeak.lease l WHERE l.id = p_lease[i] AND l.agent_id = p_agent[i] AND l.state = 'ending')
+       AND offpeak._end_lease(p_lease[i], p_state[i], NULL, 'failed_work', NULL, v_now) THEN
+      n := n + 1;
+    END IF;
+  END LOOP;
+  IF n > 0 THEN PERFORM offpeak._note_capacity(v_touched, v_now); END IF;
+  RETURN n;
+END $$;
+
+-- The agent has accepted the work: accepted -> running, for the leases that are still active.
+CREATE OR REPLACE FUNCTION offpeak.mark_running(p_lease uuid[])
+RETURNS int LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+DECLARE n int;
+BEGIN
+  UPDATE offpeak.job j SET state = 'running'
+   WHERE j.id IN (SELECT x.id FROM offpeak.job x JOIN offpeak.lease l ON l.id = x.lease_id
+                   WHERE l.id = ANY(p_lease) AND x.state = 'accepted' ORDER BY x.id
+                   FOR NO KEY UPDATE OF x SKIP LOCKED);
+  GET DIAGNOSTICS n = ROW_COUNT;
+  RETURN n;
+END $$;

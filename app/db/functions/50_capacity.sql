@@ -1,0 +1,102 @@
+-- Agents' sessions and their offers.
+
+-- A new session: the epoch it gets is larger than any before, and chooses the live socket.
+-- NULL when the agent or its supplier may not serve.
+CREATE OR REPLACE FUNCTION offpeak.open_session(p_agent uuid, p_replica text, p_boot text)
+RETURNS bigint LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE v_epoch bigint;
+BEGIN
+  PERFORM FROM offpeak.agent a JOIN offpeak.supplier s ON s.id = a.supplier_id
+    WHERE a.id = p_agent AND a.state = 'authorized' AND s.state = 'authorized' FOR SHARE OF a, s;
+  IF NOT FOUND THEN RETURN NULL; END IF;
+  v_epoch := nextval('offpeak.session_epoch_seq');
+  INSERT INTO offpeak.agent_session AS x(agent_id, epoch, state, replica, boot_id, seen_at)
+  VALUES (p_agent, v_epoch, 'online', p_replica, p_boot, clock_timestamp())
+  ON CONFLICT (agent_id) DO UPDATE
+    SET epoch = v_epoch, state = 'online', replica = p_replica, boot_id = p_boot,
+        seen_at = clock_timestamp(), stale = false
+  WHERE x.epoch < v_epoch;
+  RETURN v_epoch;
+END $$;
+
+-- The socket of this epoch is gone: offline at once, its offer withdrawn. False for an older epoch.
+CREATE OR REPLACE FUNCTION offpeak.close_session(p_agent uuid, p_epoch bigint)
+RETURNS boolean LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+DECLARE v_deployments uuid[];
+BEGIN
+  SELECT array_agg(x.id) INTO v_deployments FROM (
+    SELECT d.id FROM offpeak.deployment d WHERE d.agent_id = p_agent ORDER BY d.id FOR NO KEY UPDATE) x;
+  UPDATE offpeak.agent_session s SET state = 'offline' WHERE s.agent_id = p_agent AND s.epoch = p_epoch;
+  IF NOT FOUND THEN RETURN false; END IF;
+  UPDATE offpeak.deployment d SET offered = 0 WHERE d.id = ANY(v_deployments);
+  PERFORM offpeak._note_capacity(v_deployments, clock_timestamp());
+  RETURN true;
+END $$;
+
+-- An agent's CAPACITY message: what it offers now. Only the live session speaks.
+-- Returns the deployment's id, NULL for a session that is no longer the live one.
+CREATE OR REPLACE FUNCTION offpeak.offer_capacity(
+  p_id uuid, p_agent uuid, p_epoch bigint, p_name text, p_release text, p_class text, p_region text,
+  p_ask bigint, p_offered int, p_offer_until timestamptz, p_prefill int, p_decode int, p_gpu_ppm int)
+RETURNS uuid LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+DECLARE v_id uuid;
+BEGIN
+  PERFORM FROM offpeak.deployment d WHERE d.agent_id = p_agent AND d.name = p_name FOR NO KEY UPDATE;
+  PERFORM FROM offpeak.agent_session s
+    WHERE s.agent_id = p_agent AND s.epoch = p_epoch AND s.state <> 'offline' FOR SHARE;
+  IF NOT FOUND THEN RETURN NULL; END IF;
+  INSERT INTO offpeak.deployment AS d(
+    id, agent_id, name, release, capacity_class, region, ask, offered, occupied, offer_until,
+    prefill_tokens_per_second, decode_tokens_per_second, gpu_activity_ppm)
+  VALUES (p_id, p_agent, p_name, p_release, p_class, p_region, p_ask, p_offered, 0, p_offer_until,
+          p_prefill, p_decode, p_gpu_ppm)
+  ON CONFLICT (agent_id, name) DO UPDATE
+    SET release = p_release, capacity_class = p_class, region = p_region, ask = p_ask,
+        offered = p_offered, offer_until = p_offer_until, prefill_tokens_per_second = p_prefill,
+        decode_tokens_per_second = p_decode, gpu_activity_ppm = p_gpu_ppm
+  RETURNING d.id INTO v_id;
+  PERFORM offpeak._note_capacity(ARRAY[v_id], clock_timestamp());
+  RETURN v_id;
+END $$;
+
+-- Heartbeats of all agents of one replica, in one statement. An agent that comes back from
+-- staleness is counted again from now.
+CREATE OR REPLACE FUNCTION offpeak.seen_many(p_agent uuid[], p_epoch bigint[], p_age_ms int[])
+RETURNS void LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+DECLARE v_now timestamptz := clock_timestamp(); v_back uuid[]; v_deployments uuid[];
+BEGIN
+  SELECT array_agg(s.agent_id) INTO v_back FROM offpeak.agent_session s
+   WHERE s.agent_id = ANY(p_agent) AND s.stale AND s.state <> 'offline';
+  IF v_back IS NOT NULL THEN
+    SELECT array_agg(x.id) INTO v_deployments FROM (
+      SELECT d.id FROM offpeak.deployment d WHERE d.agent_id = ANY(v_back) ORDER BY d.id FOR NO KEY UPDATE) x;
+  END IF;
+  UPDATE offpeak.agent_session s
+     SET seen_at = greatest(s.seen_at, v_now - make_interval(secs => x.age_ms / 1000.0)),
+         stale = s.stale AND v_now - make_interval(secs => x.age_ms / 1000.0) <= v_now - interval '15 s'
+    FROM (SELECT * FROM unnest(p_agent, p_epoch, p_age_ms) AS u(agent_id, epoch, age_ms) ORDER BY 1) x
+   WHERE s.agent_id = x.agent_id AND s.epoch = x.epoch;
+  IF v_deployments IS NOT NULL THEN PERFORM offpeak._note_capacity(v_deployments, v_now); END IF;
+END $$;
+
+-- Agents silent for 15 s: offer and occupation leave the load together, dated seen_at + 15 s.
+CREATE OR REPLACE FUNCTION offpeak.mark_stale()
+RETURNS int LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+DECLARE s record; n int := 0;
+BEGIN
+  FOR s IN UPDATE offpeak.agent_session x SET stale = true
+            WHERE x.agent_id IN (SELECT y.agent_id FROM offpeak.agent_session y
+                   WHERE y.state <> 'offline' AND NOT y.stale AND y.seen_at < clock_timestamp() - interval '15 s'
+                   ORDER BY y.agent_id FOR NO KEY UPDATE SKIP LOCKED)
+            RETURNING x.agent_id, x.seen_at LOOP
+    INSERT INTO offpeak.capacity_event(deployment_id, release, region, at, offered, occupied)
+    SELECT d.id, d.release, d.region, s.seen_at + interval '15 s', 0, 0
+      FROM offpeak.deployment d WHERE d.agent_id = s.agent_id;
+    n := n + 1;
+  END LOOP;
+  RETURN n;
+END $$;
