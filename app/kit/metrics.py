@@ -1,4 +1,4 @@
-"""Prometheus metrics of one process. Labels are routes, codes and releases: never a wallet or job."""
+"""Prometheus metrics of one process. No label names a wallet or a job."""
 
 from collections.abc import Callable
 

@@ -27,28 +27,28 @@ class Strict(msgspec.Struct, forbid_unknown_fields=True, frozen=True, gc=False):
     """A wire object that refuses fields it does not know."""
 
 
-class Message(Strict):
+class Message(Strict, frozen=True):
     """One turn of the conversation."""
 
     role: Literal["system", "user", "assistant"]
     content: Annotated[str, Meta(min_length=1)]
 
 
-class JsonSchema(Strict):
+class JsonSchema(Strict, frozen=True):
     """A named JSON schema that the answer must satisfy."""
 
     name: Annotated[str, Meta(pattern=r"\A[a-zA-Z0-9_-]{1,64}\Z")]
     schema: dict[str, object]
 
 
-class ResponseFormat(Strict):
+class ResponseFormat(Strict, frozen=True):
     """How the answer is constrained."""
 
     type: Literal["json_schema"]
     json_schema: JsonSchema
 
 
-class InferenceRequest(Strict):
+class InferenceRequest(Strict, frozen=True):
     """A validated request, as far as that is possible without the model."""
 
     model: ModelName

@@ -24,8 +24,8 @@ class WrongSigner(WalletError):
 
     def __init__(self, *, expected: Address, recovered: Address) -> None:
         super().__init__(
-            f"signed by {checksum_address(recovered)}, not by {checksum_address(expected)}, or over "
-            "other typed data; contract wallets are not supported yet"
+            f"signed by {checksum_address(recovered)}, not by {checksum_address(expected)}, "
+            "or over other typed data; contract wallets are not supported yet"
         )
         self.expected = checksum_address(expected)
         self.recovered = checksum_address(recovered)
