@@ -59,9 +59,7 @@ def _one_of(column: str, *values: str) -> CheckConstraint:
 
 def _time(name: str, *, default: bool = False, nullable: bool = False) -> Column[object]:
     server_default = func.now() if default else None
-    return Column(
-        name, DateTime(timezone=True), nullable=nullable, server_default=server_default
-    )
+    return Column(name, DateTime(timezone=True), nullable=nullable, server_default=server_default)
 
 
 # --- ledger ---------------------------------------------------------------------------------
