@@ -170,7 +170,9 @@ class First(_Control, frozen=True):
 
 
 class Done(_Control, frozen=True):
-    """Agent: the stream was a success (`AnswerAssembler` took it) and these DATA frames are all.
+    """Agent: the stream was a success (`AnswerAssembler` took it); no DATA follows.
+
+    `stream_bytes` is the sum of its DATA payloads: fewer have arrived means a frame was lost.
 
     `statement` is the canonical JSON of `ledger.statement.SupplierStatement`, signed with the
     device key; `response_digest` is `answer_digest` of what the DATA frames assemble to.
@@ -179,7 +181,7 @@ class Done(_Control, frozen=True):
     lease: LeaseId
     finish_reason: Literal["stop", "length", "tool_calls"]
     usage: Usage
-    frames: Count
+    stream_bytes: Count
     response_digest: Hex32
     release_fingerprint: Hex32
     statement: Annotated[str, Meta(max_length=4096)]
@@ -190,7 +192,7 @@ class Cancelled(_Control, frozen=True):
     """Agent: the job was stopped as CANCEL asked, and its engine confirms the slot is free."""
 
     lease: LeaseId
-    frames: Count
+    stream_bytes: Count
 
 
 FailKind: TypeAlias = Literal[
@@ -225,6 +227,8 @@ class Cancel(_Control, frozen=True):
 class Settled(_Control, frozen=True):
     """Gateway: forget this lease; what became of it has committed.
 
+    Sent for every DONE, FAIL and CANCELLED: the agent keeps each until then and sends it again in
+    its next session. For a lease that still runs it means stop, and tell nothing.
     `refused`: the result came late or under a lost fence and counted for nothing.
     """
 
