@@ -11,6 +11,7 @@ from ledger.signing import (
     SigningKey,
     address_of,
     keccak256,
+    parse_signature,
     recover,
     sha256,
     sign_digest,
@@ -123,3 +124,23 @@ def test_a_signing_key_shows_its_address_only() -> None:
     key = SigningKey(KEY)
     assert repr(key) == f"SigningKey({address_of(KEY)})"
     assert KEY.hex() not in repr(key)
+
+
+def test_a_signature_travels_as_0x_and_130_hex_digits() -> None:
+    shown = "0x" + SIGNATURE.hex()
+    assert parse_signature(shown) == SIGNATURE
+    wrong: list[object] = [
+        "",
+        shown[2:],
+        "0X" + shown[2:],
+        shown[:-2],
+        shown + "00",
+        shown + "\n",
+        " " + shown,
+        "0x" + "g" * 130,
+        SIGNATURE,
+        None,
+    ]
+    for each in wrong:
+        with pytest.raises(BadSignature, match="130 hex digits"):
+            parse_signature(each)
