@@ -121,7 +121,7 @@ def redis_url(valkey_url: str) -> str:
     import redis  # noqa: PLC0415  # unit tests do not need it
 
     with redis.Redis.from_url(valkey_url) as client:
-        client.flushall()
+        client.flushdb()
     return valkey_url
 
 
