@@ -6,6 +6,9 @@ from contextlib import asynccontextmanager
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
+APP_ROLE = "offpeak_app"
+"""The restricted role: may read, may execute the public functions, may write four plain tables."""
+
 
 class Database:
     """A pool of connections under the restricted role."""
@@ -42,12 +45,18 @@ def sqlalchemy_url(url: str) -> str:
 
 
 def open_database(url: str, *, pool_size: int = 8) -> Database:
-    """Open a lazy pool on `url` (a plain `postgresql://` URL of the restricted role)."""
+    """Open a lazy pool on `url`, a `postgresql://` URL of a member of the restricted role.
+
+    Every session drops to that role, whatever else the login may do.
+    """
     engine = create_async_engine(
         sqlalchemy_url(url),
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=5,
-        connect_args={"application_name": "offpeak", "options": "-c jit=off -c timezone=UTC"},
+        connect_args={
+            "application_name": "offpeak",
+            "options": f"-c role={APP_ROLE} -c jit=off -c timezone=UTC",
+        },
     )
     return Database(engine)

@@ -1,3 +1,12 @@
+-- Functions are code: all go and come back, so that none with outdated arguments stays behind.
+DO $$
+DECLARE f regprocedure;
+BEGIN
+  FOR f IN SELECT p.oid::regprocedure FROM pg_proc p WHERE p.pronamespace = 'offpeak'::regnamespace LOOP
+    EXECUTE format('DROP FUNCTION %s CASCADE', f);
+  END LOOP;
+END $$;
+
 -- Result rows of the *_many functions. `ord` is the item's 1-based place in the call's arrays.
 DO $$
 BEGIN

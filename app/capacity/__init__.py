@@ -1,0 +1,4 @@
+"""Capacity: what suppliers offer, how much is taken, and the price points that follow.
+
+May import `db`, `kit`, `pricing` and `ledger`. Start with `market.py` (pure), then `loop.py`.
+"""

@@ -1,0 +1,38 @@
+"""Errors from looking at the market.
+
+* CapacityError
+  - NoFreshOffer, PriceStale
+"""
+
+from typing import ClassVar
+
+
+class CapacityError(Exception):
+    """Base of every expected capacity failure."""
+
+    code: ClassVar[str]
+
+
+class NoFreshOffer(CapacityError):
+    """No supplier offers a slot for this model right now."""
+
+    code = "no-capacity"
+
+    def __init__(self, *, release: str, region: str | None, retry_after_seconds: int = 5) -> None:
+        where = f" in {region}" if region else ""
+        super().__init__(f"no slot for {release} is on fresh offer{where}")
+        self.release = release
+        self.region = region
+        self.retry_after_seconds = retry_after_seconds
+
+
+class PriceStale(CapacityError):
+    """The latest price point is too old to quote from."""
+
+    code = "price-stale"
+
+    def __init__(self, *, age_seconds: int, limit_seconds: int) -> None:
+        super().__init__(f"the price is {age_seconds} s old; at most {limit_seconds} s are quoted")
+        self.age_seconds = age_seconds
+        self.limit_seconds = limit_seconds
+        self.retry_after_seconds = 2

@@ -1,0 +1,155 @@
+"""Two loops: the worker's, which writes a price point a second, and the gateway's, which reads."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+import structlog
+
+from app.capacity.costs import PriorCost, measured_totals
+from app.capacity.market import MarketSnapshot, PricePoint
+from app.capacity.repository import CapacityRepository, MarketKey
+from app.db.engine import Database
+from pricing.curve import Curve
+from pricing.errors import NoCapacity
+from pricing.floor import NOTHING_MEASURED, CostTotals, Floor, cost_floor
+from pricing.load import CapacityEvent, load_ppm, smoothed_load
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class PriceRules:
+    """The configured part of every price."""
+
+    prior: PriorCost
+    margin_ppm: int
+    curve: Curve
+    window: timedelta
+    cost_age: timedelta
+    """How long measured sums are reused; they are sums over a day and move slowly."""
+
+    def floor(self, measured: CostTotals) -> Floor:
+        """Return the cost floor for what was measured."""
+        return cost_floor(self.prior.totals(), measured, margin_ppm=self.margin_ppm)
+
+
+class CostReader:
+    """Measured costs by release, read anew only when they have aged."""
+
+    def __init__(self, rules: PriceRules) -> None:
+        self._rules = rules
+        self._costs: Mapping[str, CostTotals] = {}
+        self._read_at: float | None = None
+
+    async def read(
+        self, capacity: CapacityRepository, *, monotonic: float
+    ) -> Mapping[str, CostTotals]:
+        """Return totals at most `cost_age` old."""
+        limit = self._rules.cost_age.total_seconds()
+        if self._read_at is None or monotonic - self._read_at > limit:
+            sums = await capacity.booked_sums(window=self._rules.window)
+            self._costs = {
+                release: measured_totals(booked, self._rules.prior)
+                for release, booked in sums.items()
+            }
+            self._read_at = monotonic
+        return self._costs
+
+
+class PricePointLoop:
+    """Stores load and floor of every market each second. Any worker may run it; one writes."""
+
+    def __init__(self, database: Database, rules: PriceRules, *, interval_seconds: float) -> None:
+        self._database = database
+        self._rules = rules
+        self._costs = CostReader(rules)
+        self._interval_seconds = interval_seconds
+
+    async def run_once(self, *, monotonic: float) -> int:
+        """Mark silent agents stale, then store this second's points; return how many.
+
+        Returns 0 when another worker holds the writer's lock.
+        """
+        async with self._database.transaction() as tx:
+            capacity = CapacityRepository(tx)
+            if not await capacity.take_writer_lock():
+                return 0
+            await capacity.mark_stale()
+            now = await capacity.now()
+            costs = await self._costs.read(capacity, monotonic=monotonic)
+            points: list[tuple[MarketKey, PricePoint]] = []
+            for key, events in (await capacity.events(now=now)).items():
+                load = current_load(events, now_us=int(now.timestamp() * 1_000_000))
+                if load is None:
+                    continue
+                point = PricePoint(
+                    at=now.replace(microsecond=0),
+                    load_ppm=load,
+                    floor=self._rules.floor(costs.get(key.release, NOTHING_MEASURED)),
+                    curve_version=self._rules.curve.version,
+                )
+                points.append((key, point))
+            await capacity.add_price_points(points)
+            return len(points)
+
+    async def run(self) -> None:
+        """Run until cancelled; a failed second is logged and the next one tried."""
+        while True:
+            try:
+                await self.run_once(monotonic=time.monotonic())
+            except Exception:
+                log.exception("price points not stored")
+            await asyncio.sleep(self._interval_seconds)
+
+
+def current_load(events: list[CapacityEvent], *, now_us: int) -> int | None:
+    """Return the load in ppm, or None when no slot was on offer in the window."""
+    try:
+        return load_ppm(smoothed_load(events, now_us))
+    except NoCapacity:
+        return None
+
+
+class MarketLoop:
+    """Keeps one gateway's view of the market at most about a second old."""
+
+    def __init__(
+        self,
+        database: Database,
+        rules: PriceRules,
+        *,
+        fresh: timedelta,
+        interval_seconds: float,
+    ) -> None:
+        self._database = database
+        self._costs = CostReader(rules)
+        self._fresh = fresh
+        self._interval_seconds = interval_seconds
+        self._snapshot: MarketSnapshot | None = None
+
+    @property
+    def snapshot(self) -> MarketSnapshot | None:
+        """The latest view, or None until the first read."""
+        return self._snapshot
+
+    async def run_once(self, *, monotonic: float) -> MarketSnapshot:
+        """Read the market and keep the view."""
+        async with self._database.transaction() as tx:
+            capacity = CapacityRepository(tx)
+            markets = await capacity.markets(fresh=self._fresh)
+            costs = await self._costs.read(capacity, monotonic=monotonic)
+            read_at = await capacity.now()
+        self._snapshot = MarketSnapshot(read_at, time.monotonic(), tuple(markets), costs)
+        return self._snapshot
+
+    async def run(self) -> None:
+        """Run until cancelled; while the database is away the last view grows stale and says so."""
+        while True:
+            try:
+                await self.run_once(monotonic=time.monotonic())
+            except Exception:
+                log.exception("market not read")
+            await asyncio.sleep(self._interval_seconds)

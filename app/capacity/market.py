@@ -1,0 +1,115 @@
+"""What is on offer right now, and the choice of a market to quote from. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from app.capacity.errors import NoFreshOffer, PriceStale
+from ledger.money import Nano
+from pricing.floor import CostTotals, Floor
+
+
+@dataclass(frozen=True, slots=True)
+class PricePoint:
+    """Load and floor of one release and region at one second; quotes cite it."""
+
+    at: datetime
+    load_ppm: int
+    floor: Floor
+    curve_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The fresh deployments of one release and region together."""
+
+    deployments: int
+    offered: int
+    occupied: int
+    dearest_ask: Nano
+    slowest_prefill: int
+    slowest_decode: int
+    gpu_activity_ppm: int | None
+    """Mean of what the agents report. Telemetry: shown, never priced."""
+
+    @property
+    def free(self) -> int:
+        """Slots that could be leased; 0 while an owner shrinks below what is running."""
+        return max(self.offered - self.occupied, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Market:
+    """One release in one region; `offer` is None when no fresh deployment serves it."""
+
+    release: str
+    region: str
+    offer: Offer | None
+    point: PricePoint | None
+
+
+@dataclass(frozen=True, slots=True)
+class MarketSnapshot:
+    """All markets as read at `read_at` (database clock), `read_monotonic` on our own.
+
+    Together the two tell the database's time later without asking it, so that a quote's expiry is
+    set by the clock that will judge it.
+    """
+
+    read_at: datetime
+    read_monotonic: float
+    markets: tuple[Market, ...] = ()
+    costs: Mapping[str, CostTotals] = field(default_factory=dict)
+    """Measured cost of each release over the trailing window."""
+
+    def database_time(self, *, monotonic: float) -> datetime:
+        """Return the database clock's present reading, as far as ours kept pace."""
+        return self.read_at + timedelta(seconds=monotonic - self.read_monotonic)
+
+    def markets_of(self, release: str) -> list[Market]:
+        """Return the release's markets, by region."""
+        found = [market for market in self.markets if market.release == release]
+        return sorted(found, key=lambda market: market.region)
+
+
+@dataclass(frozen=True, slots=True)
+class PricedMarket:
+    """A market with both an offer and a price that may be quoted."""
+
+    release: str
+    region: str
+    offer: Offer
+    point: PricePoint
+
+
+def choose_market(
+    snapshot: MarketSnapshot, release: str, *, region: str | None, now: datetime, stale: timedelta
+) -> PricedMarket:
+    """Return the market to quote from: the named region, or the one with most free slots.
+
+    Args:
+        snapshot: The latest view.
+        release: Name of an approved model release.
+        region: Where it must run, if the buyer cares.
+        now: The database clock's present reading.
+        stale: How old a price point may be.
+
+    Raises:
+        NoFreshOffer: no fresh deployment offers a slot. PriceStale: the price point is too old
+            or there is none yet.
+    """
+    candidates = [
+        (market, market.offer)
+        for market in snapshot.markets_of(release)
+        if region in {None, market.region} and market.offer is not None and market.offer.offered
+    ]
+    if not candidates:
+        raise NoFreshOffer(release=release, region=region)
+    market, offer = max(candidates, key=lambda pair: pair[1].free)
+    limit = int(stale.total_seconds())
+    if market.point is None:
+        raise PriceStale(age_seconds=limit, limit_seconds=limit)
+    age = now - market.point.at
+    if age > stale:
+        raise PriceStale(age_seconds=int(age.total_seconds()), limit_seconds=limit)
+    return PricedMarket(market.release, market.region, offer, market.point)

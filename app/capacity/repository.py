@@ -1,0 +1,227 @@
+"""Queries on offers, capacity events, price points and booked costs."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, and_, case, delete, func, select, text
+from sqlalchemy.dialects.postgresql import distinct_on, insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.capacity.costs import BookedSums
+from app.capacity.market import Market, Offer, PricePoint
+from app.db.tables import (
+    agent_session,
+    capacity_event,
+    cost_entry,
+    deployment,
+    price_point,
+    usage_record,
+)
+from app.db.tables import job as job_table
+from ledger.money import Nano
+from pricing.floor import Floor
+from pricing.load import WINDOW_US, CapacityEvent
+
+PRICE_POINT_LOCK = 0x0FF9EA4D
+"""Advisory lock of the one writer of price points and staleness events."""
+
+MARKET_MEMORY = timedelta(hours=1)
+"""A release stays listed this long after its last price point."""
+
+COMPLETED = 1
+BATCH_OUTCOMES = (COMPLETED, 3)
+"""Outcomes whose tokens were billed: completed, and stopped by the buyer."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarketKey:
+    """One release in one region."""
+
+    release: str
+    region: str
+
+
+class CapacityRepository:
+    """Reads and writes capacity inside one transaction."""
+
+    def __init__(self, tx: AsyncConnection) -> None:
+        self._tx = tx
+
+    async def now(self) -> datetime:
+        """Return the database clock."""
+        now = await self._tx.scalar(select(func.clock_timestamp()))
+        assert isinstance(now, datetime)
+        return now
+
+    async def take_writer_lock(self) -> bool:
+        """Return whether this transaction is now the only writer of price points."""
+        return bool(await self._tx.scalar(select(func.pg_try_advisory_xact_lock(PRICE_POINT_LOCK))))
+
+    async def mark_stale(self) -> int:
+        """Date the exit of silent agents' offers at last sign of life + 15 s; return how many."""
+        marked = await self._tx.scalar(text("SELECT offpeak.mark_stale()"))
+        return int(marked or 0)
+
+    async def markets(self, *, fresh: timedelta) -> list[Market]:
+        """Return every market with a fresh offer or a recent price point."""
+        offers = await self._offers(fresh=fresh)
+        points = await self._latest_points()
+        keys = sorted({*offers, *points}, key=lambda key: (key.release, key.region))
+        return [Market(key.release, key.region, offers.get(key), points.get(key)) for key in keys]
+
+    async def _offers(self, *, fresh: timedelta) -> dict[MarketKey, Offer]:
+        d = deployment.c
+        query = (
+            select(
+                d.release,
+                d.region,
+                func.count().label("deployments"),
+                func.sum(d.offered).label("offered"),
+                func.sum(d.occupied).label("occupied"),
+                func.max(d.ask).label("dearest_ask"),
+                func.min(d.prefill_tokens_per_second).label("slowest_prefill"),
+                func.min(d.decode_tokens_per_second).label("slowest_decode"),
+                func.avg(d.gpu_activity_ppm).label("gpu_activity_ppm"),
+            )
+            .join(agent_session, agent_session.c.agent_id == d.agent_id)
+            .where(is_fresh(fresh), d.offered > 0, d.offer_until > func.now())
+            .group_by(d.release, d.region)
+        )
+        return {
+            MarketKey(row.release, row.region): Offer(
+                deployments=row.deployments,
+                offered=int(row.offered),
+                occupied=int(row.occupied),
+                dearest_ask=Nano(row.dearest_ask),
+                slowest_prefill=max(row.slowest_prefill, 1),
+                slowest_decode=max(row.slowest_decode, 1),
+                gpu_activity_ppm=None
+                if row.gpu_activity_ppm is None
+                else int(row.gpu_activity_ppm),
+            )
+            for row in await self._tx.execute(query)
+        }
+
+    async def _latest_points(self) -> dict[MarketKey, PricePoint]:
+        p = price_point.c
+        query = (
+            select(price_point)
+            .ext(distinct_on(p.release, p.region))
+            .where(p.at > func.now() - MARKET_MEMORY)
+            .order_by(p.release, p.region, p.at.desc())
+        )
+        return {
+            MarketKey(row.release, row.region): PricePoint(
+                at=row.at,
+                load_ppm=row.load_ppm,
+                floor=Floor(
+                    Nano(row.floor_input), Nano(row.floor_output), Nano(row.floor_per_request)
+                ),
+                curve_version=row.curve_version,
+            )
+            for row in await self._tx.execute(query)
+        }
+
+    async def events(self, *, now: datetime) -> dict[MarketKey, list[CapacityEvent]]:
+        """Return each market's events of the load's window and each deployment's last before it."""
+        e = capacity_event.c
+        start = now - timedelta(microseconds=WINDOW_US)
+        inside = select(capacity_event).where(e.at > start, e.at <= now).order_by(e.at, e.id)
+        opening = (
+            select(capacity_event)
+            .ext(distinct_on(e.deployment_id))
+            .where(e.at <= start, e.deployment_id.in_(select(deployment.c.id)))
+            .order_by(e.deployment_id, e.at.desc(), e.id.desc())
+        )
+        found: dict[MarketKey, list[CapacityEvent]] = {}
+        for query in (opening, inside):
+            for row in await self._tx.execute(query):
+                found.setdefault(MarketKey(row.release, row.region), []).append(
+                    CapacityEvent(
+                        deployment=row.deployment_id,
+                        at_us=microseconds(row.at),
+                        offered=row.offered,
+                        occupied=row.occupied,
+                    )
+                )
+        return found
+
+    async def booked_sums(self, *, window: timedelta) -> dict[str, BookedSums]:
+        """Return each release's billed tokens and booked costs of the trailing window."""
+        billed = (
+            select(
+                job_table.c.release,
+                func.count().label("requests"),
+                func.sum(usage_record.c.input_tokens).label("input_tokens"),
+                func.sum(usage_record.c.output_tokens).label("output_tokens"),
+            )
+            .join(job_table, job_table.c.id == usage_record.c.record_id)
+            .where(
+                usage_record.c.completed_at > func.now() - window,
+                usage_record.c.outcome.in_(BATCH_OUTCOMES),
+            )
+            .group_by(job_table.c.release)
+        )
+        served = cost_entry.c.kind == "served"
+        booked = (
+            select(
+                cost_entry.c.release,
+                func.sum(case((served, cost_entry.c.amount), else_=0)).label("served_nano"),
+                func.sum(case((served, cost_entry.c.slot_ms), else_=0)).label("served_ms"),
+                func.sum(
+                    case((cost_entry.c.kind == "failed_work", cost_entry.c.amount), else_=0)
+                ).label("failed_nano"),
+            )
+            .where(cost_entry.c.booked_at > func.now() - window)
+            .group_by(cost_entry.c.release)
+        )
+        costs = {row.release: row for row in await self._tx.execute(booked)}
+        found = {}
+        for row in await self._tx.execute(billed):
+            cost = costs.get(row.release)
+            found[row.release] = BookedSums(
+                requests=row.requests,
+                input_tokens=int(row.input_tokens),
+                output_tokens=int(row.output_tokens),
+                served_nano=int(cost.served_nano) if cost else 0,
+                served_slot_ms=int(cost.served_ms) if cost else 0,
+                failed_nano=int(cost.failed_nano) if cost else 0,
+            )
+        return found
+
+    async def add_price_points(self, points: Iterable[tuple[MarketKey, PricePoint]]) -> None:
+        """Store points; a second that has one keeps it, so that quotes stay recomputable."""
+        rows = [
+            {
+                "release": key.release,
+                "region": key.region,
+                "at": point.at,
+                "load_ppm": point.load_ppm,
+                "floor_input": point.floor.input_rate,
+                "floor_output": point.floor.output_rate,
+                "floor_per_request": point.floor.per_request,
+                "curve_version": point.curve_version,
+            }
+            for key, point in points
+        ]
+        if rows:
+            await self._tx.execute(insert(price_point).values(rows).on_conflict_do_nothing())
+
+    async def delete_price_points(self, *, before: datetime) -> int:
+        """Forget points older than any quote or record that could cite them; return how many."""
+        done = await self._tx.execute(delete(price_point).where(price_point.c.at < before))
+        return done.rowcount
+
+
+def is_fresh(fresh: timedelta) -> ColumnElement[bool]:
+    """Return the condition that an agent is online and was seen lately."""
+    return and_(agent_session.c.state == "online", agent_session.c.seen_at > func.now() - fresh)
+
+
+def microseconds(at: datetime) -> int:
+    """Return exact microseconds since 1970."""
+    return (at - EPOCH) // timedelta(microseconds=1)
+
+
+EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")

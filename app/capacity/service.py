@@ -1,0 +1,88 @@
+"""Looking at the market, and pricing one request from it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from app.capacity.errors import PriceStale
+from app.capacity.loop import MarketLoop, PriceRules
+from app.capacity.market import MarketSnapshot, PricedMarket, choose_market
+from ledger.money import Nano
+from pricing.floor import NOTHING_MEASURED, CostTotals, Speeds, blended_speeds
+from pricing.rates import Rates, covered_ask, rates_for, run_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class MarketPrice:
+    """What one unit costs in one market right now, and the dearest ask that it covers."""
+
+    market: PricedMarket
+    rates: Rates
+    ask: Nano
+
+
+class MarketService:
+    """The gateway's view of the market."""
+
+    def __init__(
+        self,
+        loop: MarketLoop,
+        rules: PriceRules,
+        *,
+        stale: timedelta,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._loop = loop
+        self._rules = rules
+        self._stale = stale
+        self._monotonic = monotonic
+
+    def snapshot(self) -> MarketSnapshot:
+        """Return the latest view.
+
+        Raises:
+            PriceStale: the market has not been read yet.
+        """
+        snapshot = self._loop.snapshot
+        if snapshot is None:
+            limit = int(self._stale.total_seconds())
+            raise PriceStale(age_seconds=limit, limit_seconds=limit)
+        return snapshot
+
+    def now(self) -> datetime:
+        """Return the database clock's present reading; see `MarketSnapshot.database_time`."""
+        return self.snapshot().database_time(monotonic=self._monotonic())
+
+    def price(self, release: str, *, region: str | None) -> MarketPrice:
+        """Return the present price of a release.
+
+        Raises:
+            NoFreshOffer, PriceStale: see `market.choose_market`.
+        """
+        snapshot = self.snapshot()
+        now = snapshot.database_time(monotonic=self._monotonic())
+        market = choose_market(snapshot, release, region=region, now=now, stale=self._stale)
+        return self.price_of(market, snapshot.costs)
+
+    def price_of(self, market: PricedMarket, costs: Mapping[str, CostTotals]) -> MarketPrice:
+        """Return a market's rates, never below its floor."""
+        rates = rates_for(market.point.floor, self._rules.curve, market.point.load_ppm)
+        speeds = self._speeds(costs.get(market.release, NOTHING_MEASURED))
+        ask = covered_ask(rates, speeds.prefill, speeds.decode, self._rules.margin_ppm)
+        return MarketPrice(market, rates, ask)
+
+    def run_seconds(self, market: PricedMarket, input_tokens: int, max_output_tokens: int) -> int:
+        """Return how long a job may hold its slot, sized for the slowest fresh deployment.
+
+        Raises:
+            RunTooLong: longer than a lease may last.
+        """
+        return run_seconds(
+            input_tokens,
+            max_output_tokens,
+            market.offer.slowest_prefill,
+            market.offer.slowest_decode,
+        )
+
+    def _speeds(self, measured: CostTotals) -> Speeds:
+        return blended_speeds(self._rules.prior.totals(), measured)

@@ -1,0 +1,218 @@
+"""Settings: parsed once from `OFFPEAK_*` and passed down.
+
+Secrets are given as a value or as a file (`..._file`), held as `SecretStr` and never printed.
+Development has working defaults for everything but the database and the keys; production refuses
+whatever is only good for development.
+"""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, StringConstraints, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from app import config_rules as rules
+
+Address = Annotated[str, StringConstraints(pattern="^0x[0-9a-fA-F]{40}$")]
+Amount = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,9}(\.[0-9]{1,9})?$")]
+Ppm = Annotated[int, Field(ge=0, le=100_000_000)]
+Seconds = Annotated[int, Field(ge=1, le=366 * 86_400)]
+
+
+def default_replica_id() -> str:
+    """Return a name that tells gateway processes of one deployment apart."""
+    return f"{socket.gethostname()}-{os.getpid()}"
+
+
+class Settings(BaseSettings):
+    """Everything an operator can set. Times in seconds, amounts in settlement tokens."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="OFFPEAK_", frozen=True, extra="ignore", validate_default=True
+    )
+
+    environment: Literal["development", "production"] = "development"
+
+    # Stores.
+    database_url: SecretStr = Field(description="Postgres, as the restricted application role.")
+    migration_database_url: SecretStr | None = Field(
+        default=None, description="Postgres, as the owner of the schema; only `migrate` uses it."
+    )
+    redis_url: SecretStr | None = Field(
+        default=None, description="Valkey or Redis. Without it the service is degraded, not down."
+    )
+    database_pool_size: int = Field(default=10, ge=1, le=200)
+
+    # Where this process listens and how others reach it.
+    public_url: str = "http://127.0.0.1:8700"
+    host: str = "127.0.0.1"
+    port: int = Field(default=8700, ge=0, le=65_535)
+    replica_id: str = Field(default_factory=default_replica_id, min_length=1, max_length=128)
+    internal_url: str = Field(
+        default="", description="How other gateways reach this one; host and port when empty."
+    )
+
+    # What wallets sign for.
+    chain_id: int = Field(default=31_337, ge=1, lt=2**53)
+    token_address: Address = rules.placeholder_address(1)
+    treasury_address: Address = Field(
+        default=rules.placeholder_address(2), description="verifyingContract of authorizations."
+    )
+    receipt_anchor_address: Address = Field(
+        default=rules.placeholder_address(3), description="verifyingContract of usage records."
+    )
+
+    # Keys.
+    signing_key: SecretStr | None = Field(
+        default=None, description="secp256k1 key of quotes and usage records, 64 hex digits."
+    )
+    signing_key_file: Path | None = None
+    content_key: SecretStr | None = Field(
+        default=None,
+        description="AES-256 key of stored content, 64 hex digits; more lines are older keys.",
+    )
+    content_key_file: Path | None = None
+    internal_secret: SecretStr | None = Field(
+        default=None, description="Authenticates gateways to each other, 64 hex digits."
+    )
+    internal_secret_file: Path | None = None
+
+    # Limits.
+    max_body_bytes: int = Field(default=262_144, ge=1_024, le=16_777_216)
+    max_prompt_tokens: int = Field(default=131_072, ge=1)
+    max_messages: int = Field(default=256, ge=1, le=4_096)
+    open_jobs_per_wallet: int = Field(default=256, ge=1)
+    accept_queue_length: int = Field(default=2_000, ge=1)
+    settle_queue_length: int = Field(default=2_000, ge=1)
+    wait_default_seconds: Seconds = 60
+    wait_max_seconds: int = Field(default=300, ge=1, le=300)
+    run_seconds_max: Seconds = 600
+
+    # Times.
+    quote_expiry_seconds: int = Field(default=60, ge=1, le=600)
+    hold_margin_seconds: Seconds = 60
+    retention_seconds: Seconds = 86_400
+    sweep_interval_seconds: float = Field(default=1.0, gt=0, le=60)
+    market_refresh_seconds: float = Field(default=1.0, gt=0, le=10)
+    price_point_interval_seconds: float = Field(default=1.0, gt=0, le=10)
+    price_stale_seconds: Seconds = 10
+    floor_refresh_seconds: Seconds = 30
+    fresh_seconds: Seconds = 15
+    agent_dead_seconds: Seconds = 25
+    drain_seconds: Seconds = 30
+
+    # Pricing. The prior, one typical request, stands in for cost until enough is measured.
+    prior_input_tokens: int = Field(
+        default=400, ge=1, le=10**6, description="Prompt of the typical request that is the prior."
+    )
+    prior_output_tokens: int = Field(default=200, ge=1, le=10**6)
+    prior_prefill_tokens_per_second: int = Field(default=300, ge=1, le=10**6)
+    prior_decode_tokens_per_second: int = Field(default=20, ge=1, le=10**6)
+    prior_ask: Amount = Field(
+        default="0.000002000", description="What its supplier asks for one slot-second."
+    )
+    prior_overhead: Amount = Field(
+        default="0.000005000", description="Gateway and payment cost of one request."
+    )
+    price_margin_ppm: Ppm = 150_000
+    price_curve_version: int = Field(default=1, ge=1)
+    price_curve: tuple[tuple[Ppm, Ppm], ...] = Field(
+        default=(
+            (0, 1_000_000),
+            (500_000, 1_000_000),
+            (800_000, 1_250_000),
+            (1_000_000, 2_000_000),
+        ),
+        description="Load against price factor, both in millionths; factors never fall.",
+    )
+    floor_window_seconds: Seconds = 86_400
+
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_secret_files(cls, given: dict[str, object]) -> dict[str, object]:
+        """Fill each secret from its file; the file wins over the value."""
+        for name in rules.SECRET_FILES:
+            path = given.get(f"{name}_file")
+            if path:
+                given = {**given, name: rules.read_secret(Path(str(path)))}
+        return given
+
+    @model_validator(mode="after")
+    def check_forms(self) -> Self:
+        """Refuse keys and curves of the wrong form, and development values in production."""
+        problems = [*rules.curve_problems(self.price_curve), *self._key_problems()]
+        if self.wait_default_seconds > self.wait_max_seconds:
+            problems.append("wait_default_seconds is above wait_max_seconds")
+        if self.environment == "production":
+            problems.extend(self._production_problems())
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    def _key_problems(self) -> Iterator[str]:
+        for name in rules.SECRET_FILES:
+            held: SecretStr | None = getattr(self, name)
+            if held is not None and not rules.key_lines(held):
+                yield f"{name} must be 64 hex digits, not zero"
+
+    def _production_problems(self) -> Iterator[str]:
+        for name in rules.SECRET_FILES:
+            held: SecretStr | None = getattr(self, name)
+            if held is None:
+                yield f"{name} is not set"
+            elif any(rules.is_development_key(key) for key in rules.key_lines(held)):
+                yield f"{name} is a development key"
+        for name in ("token_address", "treasury_address", "receipt_anchor_address"):
+            if rules.is_placeholder_address(getattr(self, name)):
+                yield f"{name} is a placeholder"
+        if self.chain_id in rules.DEVELOPMENT_CHAIN_IDS:
+            yield f"chain_id {self.chain_id} is a development chain"
+        if rules.is_local_url(self.public_url):
+            yield "public_url must be an https address that buyers can reach"
+
+    @property
+    def is_development(self) -> bool:
+        """Whether `dev fund` and other shortcuts may exist."""
+        return self.environment == "development"
+
+    @property
+    def own_internal_url(self) -> str:
+        """How other gateways reach this one."""
+        return self.internal_url or f"http://{self.host}:{self.port}"
+
+    def signing_key_bytes(self) -> bytes:
+        """Return the 32-byte key of quotes and usage records.
+
+        Raises:
+            MissingKey: neither value nor file is set.
+        """
+        return rules.required_keys("signing_key", self.signing_key)[0]
+
+    def content_keys(self) -> list[bytes]:
+        """Return the AES keys of stored content, the one for new content first."""
+        return rules.required_keys("content_key", self.content_key)
+
+    def internal_secret_bytes(self) -> bytes:
+        """Return the secret that gateways share."""
+        return rules.required_keys("internal_secret", self.internal_secret)[0]
+
+    def described(self) -> dict[str, str]:
+        """Return every setting as text with secrets hidden, for `offpeak check`."""
+        return {name: described_value(getattr(self, name)) for name in type(self).model_fields}
+
+
+def described_value(value: object) -> str:
+    """Return a setting as text; of a secret URL only scheme, host, port and path are shown."""
+    if not isinstance(value, SecretStr):
+        return "" if value is None else str(value)
+    parts = urlsplit(value.get_secret_value())
+    if not parts.scheme or not parts.hostname:
+        return "(set)"
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://(hidden)@{parts.hostname}{port}{parts.path}"

@@ -1,0 +1,122 @@
+"""What settings may not be: malformed keys, curves that fall, development values in production."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+
+SECRET_FILES = ("signing_key", "content_key", "internal_secret")
+DEVELOPMENT_CHAIN_IDS = frozenset({1_337, 31_337})
+KEY = re.compile(r"(0x)?[0-9a-fA-F]{64}")
+SECRET_FILE_LIMIT = 4_096
+PLACEHOLDER_LIMIT = 1 << 64
+FULL_LOAD_PPM = 1_000_000
+
+WELL_KNOWN_KEYS = frozenset(
+    {
+        "59891c96881dfbcf",
+        "bca4c2c0761d850f",
+        "193ae84c4c9567c2",
+        "e25a680eff8baac7",
+        "6718ba8966161cc8",
+        "ac29b3735d1b5718",
+        "93e372c67f7238fa",
+        "59ad99d565557cc0",
+        "2d1831e800ec18fe",
+        "25061aad2bb09178",
+    }
+)
+"""First 16 hex digits of SHA-256 of the keys that development chains publish."""
+
+
+class ConfigError(Exception):
+    """Base of every expected failure of the settings."""
+
+    code: ClassVar[str]
+
+
+class MissingKey(ConfigError):
+    """A key that this process needs is not set."""
+
+    code = "missing-key"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"set OFFPEAK_{name.upper()} or OFFPEAK_{name.upper()}_FILE")
+        self.name = name
+
+
+def placeholder_address(number: int) -> str:
+    """Return an address that stands in for a contract until there is one."""
+    return f"0x{number:040x}"
+
+
+def is_placeholder_address(address: str) -> bool:
+    """Return whether an address is too small a number to be a real contract's."""
+    return int(address, 16) < PLACEHOLDER_LIMIT
+
+
+def is_local_url(url: str) -> bool:
+    """Return whether a URL cannot be a public one: no TLS, loopback or an example host."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    local = host in {"", "localhost", "::1"} or host.startswith("127.")
+    return parts.scheme != "https" or local or host.endswith((".example", "example.com"))
+
+
+def read_secret(path: Path) -> SecretStr:
+    """Return a secret file's text without its last line break.
+
+    Raises:
+        ValueError: it cannot be read or is far too long to be keys. Pydantic reports it.
+    """
+    try:
+        with path.open("rb") as file:
+            raw = file.read(SECRET_FILE_LIMIT + 1)
+    except OSError as error:
+        raise ValueError(f"secret file {path}: {error.strerror}") from None
+    if len(raw) > SECRET_FILE_LIMIT:
+        raise ValueError(f"secret file {path} is over {SECRET_FILE_LIMIT} bytes")
+    return SecretStr(raw.decode("ascii", errors="replace").strip())
+
+
+def key_lines(secret: SecretStr) -> list[bytes]:
+    """Return the 32-byte keys of a secret, one a line; empty when any line is malformed."""
+    lines = [line.strip() for line in secret.get_secret_value().splitlines() if line.strip()]
+    if not lines or not all(KEY.fullmatch(line) for line in lines):
+        return []
+    keys = [bytes.fromhex(line.removeprefix("0x")) for line in lines]
+    return keys if all(any(key) for key in keys) else []
+
+
+def required_keys(name: str, secret: SecretStr | None) -> list[bytes]:
+    """Return the keys of a secret that must be there.
+
+    Raises:
+        MissingKey: it is not set.
+    """
+    if secret is None:
+        raise MissingKey(name)
+    return key_lines(secret)
+
+
+def is_development_key(key: bytes) -> bool:
+    """Return whether a key is published, a small number, or one or two bytes repeated."""
+    digest = hashlib.sha256(key).hexdigest()[:16]
+    return digest in WELL_KNOWN_KEYS or not any(key[:16]) or len(set(key)) <= 2
+
+
+def curve_problems(curve: Sequence[tuple[int, int]]) -> Iterator[str]:
+    """Yield what is wrong with a price curve; source: the design's section "Price"."""
+    loads = [load for load, _ in curve]
+    factors = [factor for _, factor in curve]
+    if len(curve) < 2 or loads[0] != 0 or loads[-1] != FULL_LOAD_PPM:
+        yield "price_curve must run from load 0 to load 1000000"
+    if any(later <= earlier for earlier, later in pairwise(loads)):
+        yield "price_curve loads must rise"
+    if any(later < earlier for earlier, later in pairwise(factors)):
+        yield "price_curve factors must not fall"

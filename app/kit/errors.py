@@ -1,0 +1,87 @@
+"""Expected failures of the leaf pieces.
+
+* KitError
+  - Busy
+  - MalformedId
+  - ContentUnreadable
+  - UnknownContentKey
+  - NotJson, BodyTooLarge, MalformedJson, MalformedRequest
+"""
+
+from typing import ClassVar
+
+
+class KitError(Exception):
+    """Base of every expected failure in `app.kit`."""
+
+    code: ClassVar[str]
+
+
+class Busy(KitError):
+    """The gateway's queue is full or it is shutting down; nothing was taken or charged."""
+
+    code = "busy"
+
+    def __init__(self, *, queued: int, retry_after_seconds: int = 1) -> None:
+        super().__init__(f"{queued} items already wait; try again in {retry_after_seconds} s")
+        self.queued = queued
+        self.retry_after_seconds = retry_after_seconds
+
+
+class MalformedId(KitError):
+    """An identifier is not the expected prefix followed by a lower-case UUID."""
+
+    code = "malformed-id"
+
+    def __init__(self, *, expected_prefix: str) -> None:
+        super().__init__(f"an id of the form {expected_prefix}_<uuid> is expected here")
+        self.expected_prefix = expected_prefix
+
+
+class ContentUnreadable(KitError):
+    """Stored content does not decrypt: it was altered or belongs to another job."""
+
+    code = "content-unreadable"
+
+
+class UnknownContentKey(KitError):
+    """Stored content was sealed with a key that this gateway does not hold."""
+
+    code = "unknown-content-key"
+
+    def __init__(self, *, key_id: str) -> None:
+        super().__init__(f"no content key {key_id} is loaded")
+        self.key_id = key_id
+
+
+class NotJson(KitError):
+    """The body must be sent as application/json."""
+
+    code = "not-json"
+
+
+class BodyTooLarge(KitError):
+    """The body is larger than this gateway reads."""
+
+    code = "body-too-large"
+
+    def __init__(self, *, limit_bytes: int) -> None:
+        super().__init__(f"at most {limit_bytes} bytes are read")
+        self.limit_bytes = limit_bytes
+
+
+class MalformedJson(KitError):
+    """The body is not a JSON document."""
+
+    code = "malformed-json"
+
+
+class MalformedRequest(KitError):
+    """The request has a missing, unknown or wrong field; `field` says which."""
+
+    code = "malformed-request"
+
+    def __init__(self, *, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}" if field else reason)
+        self.field = field
+        self.reason = reason

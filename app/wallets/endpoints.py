@@ -1,0 +1,55 @@
+"""HTTP for wallets."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Request
+
+from app.kit.clock import format_time, utc_now
+from app.wallets.read_access import check_read_access
+from app.wallets.schemas import BalanceOut
+from app.wallets.service import WalletService
+from ledger.encoding import Domain, checksum_address
+from ledger.money import format_amount
+
+router = APIRouter(prefix="/v1", tags=["wallets"])
+
+ReadHeader = Annotated[
+    str | None,
+    Header(
+        alias="Authorization",
+        description="OffpeakRead <base64url of {access, signature}>, scope `balances`.",
+    ),
+]
+
+
+def wallet_service(request: Request) -> WalletService:
+    """Return the service that the application was built with."""
+    service = request.app.state.wallets
+    assert isinstance(service, WalletService)
+    return service
+
+
+def authorization_domain_of(request: Request) -> Domain:
+    """Return the domain that wallets sign under."""
+    domain = request.app.state.domain
+    assert isinstance(domain, Domain)
+    return domain
+
+
+@router.get("/balances")
+async def get_balances(
+    wallets: Annotated[WalletService, Depends(wallet_service)],
+    domain: Annotated[Domain, Depends(authorization_domain_of)],
+    authorization: ReadHeader = None,
+) -> BalanceOut:
+    """Show the signing wallet's available, held and pending money."""
+    payer = check_read_access(authorization, scope="balances", now=utc_now(), domain=domain)
+    balance = await wallets.balance(payer)
+    return BalanceOut(
+        payer=checksum_address(payer),
+        asset=checksum_address(wallets.token),
+        available=format_amount(balance.available),
+        held=format_amount(balance.held),
+        pending=format_amount(balance.pending),
+        as_of=format_time(balance.as_of),
+    )

@@ -1,0 +1,93 @@
+"""Errors from wallet signatures and read access.
+
+* WalletError
+  - WrongSigner, ContractWalletUnsupported
+  - ReadAccessMissing, ReadAccessMalformed, ReadAccessExpired, ReadAccessTooLong, WrongScope
+"""
+
+from datetime import datetime
+from typing import ClassVar
+
+from ledger.encoding import Address, checksum_address
+
+
+class WalletError(Exception):
+    """Base of every expected wallet failure."""
+
+    code: ClassVar[str]
+
+
+class WrongSigner(WalletError):
+    """The signature is not the named wallet's over exactly this message."""
+
+    code = "bad-signature"
+
+    def __init__(self, *, expected: Address, recovered: Address) -> None:
+        super().__init__(
+            f"signed by {checksum_address(recovered)}, not by {checksum_address(expected)}, "
+            "or over other typed data; contract wallets are not supported yet"
+        )
+        self.expected = checksum_address(expected)
+        self.recovered = checksum_address(recovered)
+
+
+class ContractWalletUnsupported(WalletError):
+    """Signatures of contract wallets (ERC-1271, ERC-6492) cannot be checked yet."""
+
+    code = "contract-wallet-unsupported"
+
+    def __init__(self, *, signature_bytes: int) -> None:
+        super().__init__(
+            f"a signature of {signature_bytes} bytes is a contract wallet's; "
+            "sign with a plain wallet (65 bytes)"
+        )
+        self.signature_bytes = signature_bytes
+
+
+class ReadAccessMissing(WalletError):
+    """This needs a wallet-signed read access in the Authorization header."""
+
+    code = "read-access-missing"
+
+    def __init__(self) -> None:
+        super().__init__("send Authorization: OffpeakRead <base64url of access and signature>")
+
+
+class ReadAccessMalformed(WalletError):
+    """The Authorization header does not hold a well-formed read access."""
+
+    code = "read-access-malformed"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class ReadAccessExpired(WalletError):
+    """The read access is no longer valid; sign a new one."""
+
+    code = "read-access-expired"
+
+    def __init__(self, *, valid_until: int, now: datetime) -> None:
+        super().__init__(f"valid until {valid_until}, now {int(now.timestamp())} (unix seconds)")
+        self.valid_until = valid_until
+
+
+class ReadAccessTooLong(WalletError):
+    """The read access is valid for longer than a stolen one should be."""
+
+    code = "read-access-too-long"
+
+    def __init__(self, *, limit_seconds: int) -> None:
+        super().__init__(f"validUntil may be at most {limit_seconds} s ahead")
+        self.limit_seconds = limit_seconds
+
+
+class WrongScope(WalletError):
+    """The read access was signed for something else."""
+
+    code = "wrong-scope"
+
+    def __init__(self, *, needed: str) -> None:
+        super().__init__(f"scope must be {needed!r}")
+        self.needed = needed

@@ -1,0 +1,127 @@
+import os
+import re
+from pathlib import Path
+
+import pytest
+from eth_account import Account
+from pydantic import ValidationError
+
+from app.config import Settings
+from app.config_rules import MissingKey
+
+KEY = "1f" + "2e3d4c5b6a798897a6b5c4d3e2f10a" * 2 + "77"
+DATABASE = "postgresql://offpeak_app:hunter2@db.internal:5432/offpeak"
+PRODUCTION: dict[str, object] = {
+    "environment": "production",
+    "database_url": DATABASE,
+    "public_url": "https://gateway.offpeak.net",
+    "chain_id": 8453,
+    "token_address": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+    "treasury_address": "0x" + "5a" * 20,
+    "receipt_anchor_address": "0x" + "6b" * 20,
+    "signing_key": KEY,
+    "content_key": KEY,
+    "internal_secret": KEY,
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_outer_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("OFFPEAK_")]:
+        monkeypatch.delenv(name)
+
+
+def settings(**given: object) -> Settings:
+    return Settings.model_validate(given)
+
+
+def test_a_database_is_all_that_development_needs() -> None:
+    held = settings(database_url=DATABASE)
+    assert held.is_development
+    assert held.own_internal_url == "http://127.0.0.1:8700"
+
+
+def test_the_environment_is_read_with_its_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OFFPEAK_DATABASE_URL", DATABASE)
+    monkeypatch.setenv("OFFPEAK_PORT", "9000")
+    assert Settings().port == 9000
+
+
+def test_complete_production_settings_are_taken() -> None:
+    assert not settings(**PRODUCTION).is_development
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("signing_key", None),
+        ("content_key", None),
+        ("internal_secret", None),
+        ("signing_key", "11" * 32),
+        ("signing_key", f"{1:064x}"),
+        ("treasury_address", "0x" + "0" * 39 + "2"),
+        ("token_address", "0x" + "0" * 40),
+        ("chain_id", 31_337),
+        ("public_url", "http://gateway.offpeak.net"),
+        ("public_url", "https://localhost"),
+        ("public_url", "https://offpeak.example"),
+    ],
+)
+def test_production_refuses_placeholders_and_development_keys(name: str, value: object) -> None:
+    with pytest.raises(ValidationError, match=name):
+        settings(**{**PRODUCTION, name: value})
+
+
+def test_production_refuses_the_keys_that_development_chains_publish() -> None:
+    Account.enable_unaudited_hdwallet_features()
+    published = Account.from_mnemonic("test " * 11 + "junk").key.hex()
+    with pytest.raises(ValidationError, match="development key"):
+        settings(**{**PRODUCTION, "signing_key": published})
+
+
+def test_no_secret_is_ever_shown(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text(f"0x{KEY}\n")
+    held = settings(
+        database_url=DATABASE, signing_key_file=file, content_key=KEY, redis_url="redis://:pw@v/0"
+    )
+    shown = "\n".join([repr(held), str(held), *held.described().values()])
+    assert not re.search(f"{KEY}|hunter2|:pw@", shown)
+    assert held.described()["database_url"] == "postgresql://(hidden)@db.internal:5432/offpeak"
+    assert held.described()["signing_key"] == "(set)"
+    assert held.signing_key_bytes().hex() == KEY
+
+
+def test_a_malformed_key_is_refused_without_showing_it() -> None:
+    with pytest.raises(ValidationError, match="64 hex digits") as refusal:
+        settings(database_url=DATABASE, signing_key=KEY[:-1])
+    assert KEY[:-1] not in str(refusal.value)
+
+
+def test_a_missing_secret_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="No such file"):
+        settings(database_url=DATABASE, signing_key_file=tmp_path / "none")
+
+
+def test_older_content_keys_follow_the_current_one() -> None:
+    held = settings(database_url=DATABASE, content_key=f"{KEY}\n{'2b' * 31}2c\n")
+    assert [key.hex() for key in held.content_keys()] == [KEY, "2b" * 31 + "2c"]
+
+
+def test_a_key_that_is_needed_and_not_set_says_how_to_set_it() -> None:
+    with pytest.raises(MissingKey, match="OFFPEAK_SIGNING_KEY_FILE"):
+        settings(database_url=DATABASE).signing_key_bytes()
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        [(0, 1)],
+        [(0, 1_000_000), (900_000, 2_000_000)],
+        [(0, 2_000_000), (1_000_000, 1_000_000)],
+        [(0, 1_000_000), (0, 1_000_000), (1_000_000, 1_000_000)],
+    ],
+)
+def test_a_curve_that_falls_or_leaves_a_gap_is_refused(curve: list[tuple[int, int]]) -> None:
+    with pytest.raises(ValidationError, match="price_curve"):
+        settings(database_url=DATABASE, price_curve=curve)
