@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, and_, case, delete, func, select, text
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.dialects.postgresql import distinct_on, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.capacity.costs import BookedSums
 from app.capacity.market import Market, Offer, PricePoint
+from app.capacity.placement import DeploymentOffer
 from app.db.tables import (
     agent_session,
     capacity_event,
@@ -70,6 +71,27 @@ class CapacityRepository:
         keys = sorted({*offers, *points}, key=lambda key: (key.release, key.region))
         return [Market(key.release, key.region, offers.get(key), points.get(key)) for key in keys]
 
+    async def deployments(self, *, fresh: timedelta) -> tuple[DeploymentOffer, ...]:
+        """Return every fresh deployment that offers slots."""
+        d = deployment.c
+        query = (
+            select(deployment)
+            .join(agent_session, agent_session.c.agent_id == d.agent_id)
+            .where(is_fresh(fresh), d.offered > 0, d.offer_until > func.now())
+        )
+        return tuple(
+            DeploymentOffer(
+                id=row.id,
+                release=row.release,
+                region=row.region,
+                capacity_class=row.capacity_class,
+                ask=Nano(row.ask),
+                offered=row.offered,
+                occupied=row.occupied,
+            )
+            for row in await self._tx.execute(query)
+        )
+
     async def _offers(self, *, fresh: timedelta) -> dict[MarketKey, Offer]:
         d = deployment.c
         query = (
@@ -107,7 +129,7 @@ class CapacityRepository:
         p = price_point.c
         query = (
             select(price_point)
-            .distinct(p.release, p.region)
+            .ext(distinct_on(p.release, p.region))
             .where(p.at > func.now() - MARKET_MEMORY)
             .order_by(p.release, p.region, p.at.desc())
         )
@@ -130,7 +152,7 @@ class CapacityRepository:
         inside = select(capacity_event).where(e.at > start, e.at <= now).order_by(e.at, e.id)
         opening = (
             select(capacity_event)
-            .distinct(e.deployment_id)
+            .ext(distinct_on(e.deployment_id))
             .where(e.at <= start, e.deployment_id.in_(select(deployment.c.id)))
             .order_by(e.deployment_id, e.at.desc(), e.id.desc())
         )

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import NoReturn, Self
 
 from app.embedded import guard
 from app.embedded.account import Account
@@ -68,28 +68,23 @@ class ChildProcess:
             ExecFailed: the program is missing, not executable, or its directory is closed to us.
         """
         lifeline_read, lifeline_write = os.pipe()
-        report_read, report_write = os.pipe()
         try:
-            guard_process = _start_guard(command, lifeline_fd=lifeline_read, report_fd=report_write)
+            guard_process, answer = _start_guard(command, lifeline_fd=lifeline_read)
         except BaseException:
             os.close(lifeline_write)
-            os.close(report_read)
             raise
         finally:
             os.close(lifeline_read)
-            os.close(report_write)
-        with os.fdopen(report_read, "rb") as report:
-            line = report.readline()
-        answer: dict[str, Any] = json.loads(line) if line else {"error": "its guard ended"}
-        if "error" in answer:
+        if isinstance(answer, str):
             os.close(lifeline_write)
             guard_process.wait()
-            raise ExecFailed(command.name, reason=answer["error"])
-        return cls(command, pid=answer["pid"], guard_process=guard_process, lifeline=lifeline_write)
+            raise ExecFailed(command.name, reason=answer)
+        return cls(command, pid=answer, guard_process=guard_process, lifeline=lifeline_write)
 
     def status(self) -> int | None:
         """Return the exit status (128 + n for signal n), None while it runs."""
-        return self._guard.poll()
+        status = self._guard.poll()
+        return None if status is None else _as_shell(status)
 
     def wait(self, timeout_seconds: float) -> int:
         """Wait for the command to end by itself.
@@ -98,9 +93,10 @@ class ChildProcess:
             StartTimeout: it still ran at the end of the time; it has been stopped.
         """
         try:
-            return self._guard.wait(timeout_seconds)
+            self._guard.wait(timeout_seconds)
         except subprocess.TimeoutExpired:
             self._give_up(timeout_seconds)
+        return self.stop()
 
     def wait_ready(self, probe: Callable[[], bool], *, timeout_seconds: float) -> None:
         """Return once `probe` says yes.
@@ -111,8 +107,8 @@ class ChildProcess:
         """
         end = time.monotonic() + timeout_seconds
         while not probe():
-            status = self.status()
-            if status is not None:
+            if self.status() is not None:
+                status = self.stop()
                 raise ExitedEarly(self.command.name, status=status, log_tail=self.log_tail())
             if time.monotonic() >= end:
                 self._give_up(timeout_seconds)
@@ -147,10 +143,10 @@ class ChildProcess:
                 self._lifeline = None
         patience = self.command.grace_seconds * len(self.command.stop_signals)
         try:
-            return self._guard.wait(patience + _KILL_MARGIN_SECONDS)
+            return _as_shell(self._guard.wait(patience + _KILL_MARGIN_SECONDS))
         except subprocess.TimeoutExpired:
             self._guard.kill()
-            return self._guard.wait()
+            return _as_shell(self._guard.wait())
 
     def _give_up(self, timeout_seconds: float) -> NoReturn:
         tail = self.log_tail()
@@ -169,9 +165,19 @@ class ChildProcess:
         self.stop()
 
 
+def _as_shell(status: int) -> int:
+    return status if status >= 0 else 128 - status
+
+
 def _start_guard(
-    command: Command, *, lifeline_fd: int, report_fd: int
-) -> "subprocess.Popen[bytes]":
+    command: Command, *, lifeline_fd: int
+) -> tuple["subprocess.Popen[bytes]", int | str]:
+    """Start a guard.
+
+    Returns:
+        The guard, and the pid of the command or why there is none.
+    """
+    report_read, report_write = os.pipe()
     spec: guard.Spec = {
         "argv": list(command.argv),
         "cwd": str(command.cwd),
@@ -181,16 +187,22 @@ def _start_guard(
         "grace_seconds": command.grace_seconds,
         "remove": str(command.remove) if command.remove else None,
         "lifeline_fd": lifeline_fd,
-        "report_fd": report_fd,
+        "report_fd": report_write,
         "parent_pid": os.getpid(),
     }
-    with command.log.open("ab") as log:
-        return subprocess.Popen(
-            [sys.executable, "-I", "-S", guard.__file__, json.dumps(spec)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env=command.env,
-            pass_fds=(lifeline_fd, report_fd, *command.held_fds),
-            start_new_session=True,
-        )
+    with os.fdopen(report_read, "rb") as report, command.log.open("ab") as log:
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", guard.__file__, json.dumps(spec)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=command.env,
+                pass_fds=(lifeline_fd, report_write, *command.held_fds),
+                start_new_session=True,
+            )
+        finally:
+            os.close(report_write)
+        line = report.readline()
+    answer: guard.Report = json.loads(line) if line else {"error": "its guard ended"}
+    return process, answer["pid"] if "pid" in answer else answer["error"]

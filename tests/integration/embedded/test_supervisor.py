@@ -1,20 +1,26 @@
 import os
+import pwd
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
+from app.embedded.account import Account
 from app.embedded.errors import ExecFailed, ExitedEarly, StartTimeout
 from app.embedded.supervisor import ChildProcess, Command
+from tests.integration.embedded.conftest import needs_root
 from tests.waiting import has_ended, wait_until
 
 ROOT = Path(__file__).parents[3]
+
+IMPORTS = os.pathsep.join([str(ROOT), *sys.path])
 
 ENGINES = """
 import sys
@@ -23,6 +29,19 @@ from app.embedded.valkey import EmbeddedValkey
 postgres = EmbeddedPostgres.start(PostgresOptions(fsync=False))
 valkey = EmbeddedValkey.start()
 print(postgres.home.path, valkey.home.path, flush=True)
+sys.stdin.read()
+"""
+
+FORKING = """
+import os, signal, sys
+from pathlib import Path
+from app.embedded.supervisor import ChildProcess, Command
+child = ChildProcess.start(Command(name="sleep", argv=("/bin/sleep", "600"), log=Path("{log}")))
+fork = os.fork()
+if fork == 0:
+    os.close(1)
+    signal.pause()
+print(child.pid, fork, flush=True)
 sys.stdin.read()
 """
 
@@ -40,7 +59,7 @@ def test_nothing_survives_a_parent_killed_by_sigkill() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", ENGINES],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": IMPORTS},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -56,12 +75,31 @@ def test_nothing_survives_a_parent_killed_by_sigkill() -> None:
     assert not any(path.exists() for path in directories)
 
 
+def test_nothing_survives_even_when_a_fork_of_the_parent_does(tmp_path: Path) -> None:
+    """A fork holds a copy of the lifeline, so the guard also watches who its parent is."""
+    script = FORKING.format(log=tmp_path / "log")
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": IMPORTS},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as parent:
+        assert parent.stdout is not None
+        child, fork = (int(word) for word in parent.stdout.readline().split())
+        parent.kill()
+        wait_until(lambda: has_ended(child))
+        assert not has_ended(fork)
+        os.kill(fork, signal.SIGKILL)
+
+
 @pytest.mark.parametrize("engine", ["postgres", "valkey-server"])
 def test_an_engine_ends_even_when_its_guard_is_killed(engine: str) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", ENGINES],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": IMPORTS},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -79,6 +117,41 @@ def test_an_engine_ends_even_when_its_guard_is_killed(engine: str) -> None:
     wait_until(lambda: all(has_ended(process.pid) for process in family))
     for directory in directories:
         shutil.rmtree(directory, ignore_errors=True)  # of the killed guard
+
+
+@needs_root
+def test_a_user_without_privileges_starts_the_same_engines(open_directory: Path) -> None:
+    nobody = pwd.getpwnam("nobody")
+    account = Account(uid=nobody.pw_uid, gid=nobody.pw_gid)
+    interpreter = next(filter(account.reaches, interpreters()), None)
+    if interpreter is None or not account.reaches(ROOT / "app"):
+        pytest.skip("the unprivileged account can reach no interpreter, or not this checkout")
+    account.own(open_directory)
+    with subprocess.Popen(
+        [interpreter, "-c", ENGINES],
+        cwd=open_directory,
+        env={"PYTHONPATH": IMPORTS, "PATH": os.environ["PATH"], "TMPDIR": str(open_directory)},
+        user=account.uid,
+        group=account.gid,
+        extra_groups=[],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as parent:
+        assert parent.stdout is not None
+        assert len(parent.stdout.readline().split()) == 2
+        family = psutil.Process(parent.pid).children(recursive=True)
+        assert {process.uids().real for process in family} == {account.uid}
+        parent.kill()
+    wait_until(lambda: all(has_ended(process.pid) for process in family))
+
+
+def interpreters() -> Iterator[Path]:
+    """This interpreter, then the system's of the same version."""
+    yield Path(sys.executable)
+    system = Path(f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}")
+    if system.exists():
+        yield system
 
 
 def test_a_child_outlives_the_thread_that_started_it(tmp_path: Path) -> None:
@@ -130,6 +203,13 @@ def test_ending_before_being_ready_shows_the_log(tmp_path: Path) -> None:
         child.wait_ready(lambda: False, timeout_seconds=30)
 
 
+def test_an_end_with_status_zero_before_being_ready_is_a_failure(tmp_path: Path) -> None:
+    """An engine dies with exit code 0 (vllm#48966)."""
+    child = ChildProcess.start(shell(tmp_path, "exit 0"))
+    with pytest.raises(ExitedEarly, match="status 0"):
+        child.wait_ready(lambda: False, timeout_seconds=30)
+
+
 def test_not_being_ready_in_time_shows_the_log_and_stops_it(tmp_path: Path) -> None:
     script = f"echo thinking; exec {shlex.quote('/bin/sleep')} 605"
     child = ChildProcess.start(shell(tmp_path, script))
@@ -137,6 +217,15 @@ def test_not_being_ready_in_time_shows_the_log_and_stops_it(tmp_path: Path) -> N
     with pytest.raises(StartTimeout, match="0 s\nthinking"):
         child.wait_ready(lambda: False, timeout_seconds=0)
     assert has_ended(child.pid)
+
+
+def test_a_command_that_ended_by_itself_leaves_no_descriptor_open(tmp_path: Path) -> None:
+    before = psutil.Process().num_fds()
+    assert ChildProcess.start(shell(tmp_path, "exit 0")).wait(30) == 0
+    failing = ChildProcess.start(shell(tmp_path, "exit 1"))
+    with pytest.raises(ExitedEarly):
+        failing.wait_ready(lambda: False, timeout_seconds=30)
+    assert psutil.Process().num_fds() == before
 
 
 def test_a_directory_goes_when_its_process_is_stopped(tmp_path: Path) -> None:
