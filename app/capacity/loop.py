@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -123,10 +123,13 @@ class MarketLoop:
         *,
         fresh: timedelta,
         interval_seconds: float,
+        watch: Callable[[MarketSnapshot], None],
     ) -> None:
+        """Take the rules; `watch` is shown each new view, for the metrics."""
         self._database = database
         self._costs = CostReader(rules)
         self._fresh = fresh
+        self._watch = watch
         self._interval_seconds = interval_seconds
         self._snapshot: MarketSnapshot | None = None
 
@@ -146,6 +149,7 @@ class MarketLoop:
         self._snapshot = MarketSnapshot(
             read_at, time.monotonic(), tuple(markets), deployments, costs
         )
+        self._watch(self._snapshot)
         return self._snapshot
 
     async def run(self) -> None:
