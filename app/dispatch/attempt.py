@@ -68,10 +68,11 @@ FAILS: Final = MappingProxyType[FailKind, GiveBack](
 """What each FAIL of an agent means. A 4xx of the engine never counts against the agent."""
 
 BUSY: Final = GiveBack("busy", fault=False, blame=False, lease_state="lost")
-NOT_ACCEPTED: Final = GiveBack("not-accepted", fault=True, blame=True, lease_state="ending")
+NOT_ACCEPTED: Final = GiveBack("not-accepted", fault=True, blame=True, lease_state="lost")
 STALLED: Final = GiveBack("stalled", fault=True, blame=True, lease_state="ending")
 UNASKED_CANCEL: Final = GiveBack("cancelled", fault=True, blame=False, lease_state="lost")
 AGENT_LOST: Final = GiveBack("agent-lost", fault=True, blame=False, lease_state="lost")
+UNKNOWN: Final = GiveBack("not-in-hand", fault=False, blame=False, lease_state="lost")
 NOT_HELD: Final = GiveBack("not-held", fault=False, blame=False, lease_state="lost")
 
 

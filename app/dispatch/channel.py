@@ -5,7 +5,7 @@ import time
 from typing import assert_never
 from uuid import UUID
 
-from app.dispatch.attempt import BUSY, FAILS, UNASKED_CANCEL, Attempt, Stage, give_back
+from app.dispatch.attempt import BUSY, FAILS, UNASKED_CANCEL, UNKNOWN, Attempt, Stage, give_back
 from app.dispatch.errors import AttemptFault, SessionRefused
 from app.dispatch.metering import Evidence, evidence_of, meter
 from app.dispatch.offers import offer_of, refusal
@@ -30,7 +30,7 @@ from supplier_agent.protocol import (
     decode_data,
 )
 
-Ending = Done | Fail | Cancelled
+Ending = Done | Fail | Cancelled | Busy
 
 
 class Channel:
@@ -49,6 +49,8 @@ class Channel:
         """
         now = time.monotonic()
         session.heard_at = now
+        if session.ended.is_set():
+            return
         data = decode_data(frame)
         attempt = session.streams.get(data.stream)
         if attempt is None or attempt.stage is Stage.DECIDED:
@@ -65,6 +67,8 @@ class Channel:
             SessionRefused: the agent may not say that here.
         """
         session.heard_at = time.monotonic()
+        if session.ended.is_set():
+            return  # what an ended session still says belongs to the one that follows it
         match message:
             case Heartbeat():
                 pass
@@ -74,11 +78,7 @@ class Channel:
                 attempt = self._attempt(session, message.lease)
                 if attempt is not None:
                     attempt.on_first(now=session.heard_at)
-            case Busy():
-                attempt = self._attempt(session, message.lease)
-                if attempt is not None and attempt.stage is not Stage.DECIDED:
-                    self._outcomes.give_back(session, attempt, BUSY)
-            case Done() | Fail() | Cancelled():
+            case Done() | Fail() | Cancelled() | Busy():
                 await self._on_ending(session, message)
             case Capacity():
                 await self._on_capacity(session, message)
@@ -96,7 +96,9 @@ class Channel:
 
     def _on_accept(self, session: AgentSession, message: Accept) -> None:
         attempt = self._attempt(session, message.lease)
-        if attempt is not None and attempt.on_accept(now=session.heard_at):
+        if attempt is None:
+            self._outcomes.stop(session, lease_id_of(message.lease))  # it came too late
+        elif attempt.on_accept(now=session.heard_at):
             self._dispatcher.accepted.add(attempt.work.accepted.lease_id)
 
     async def _on_ending(self, session: AgentSession, message: Ending) -> None:
@@ -114,6 +116,8 @@ class Channel:
                 self._outcomes.give_back(session, attempt, step)
             case Cancelled():
                 self._outcomes.give_back(session, attempt, UNASKED_CANCEL)
+            case Busy():
+                self._outcomes.give_back(session, attempt, BUSY)
 
     def _on_done(self, session: AgentSession, attempt: Attempt, done: Done) -> None:
         release = self._dispatcher.parts.releases[attempt.work.accepted.release]
@@ -135,11 +139,11 @@ class Channel:
             await self._on_foreign(session, message, held)
         elif held.state == "done":
             self._outcomes.answer(session, lease_id, settled=True)
-        elif held.state == "active":
-            return  # not in hand yet; the sweep takes it up and the agent says it again
         else:
-            state = "done" if isinstance(message, Cancelled) else "lost"
-            await self._outcomes.refuse(session, lease_id, state=state)
+            if held.state == "active":  # given up here, and not yet ended by anybody
+                await self._outcomes.move(lease_id, UNKNOWN)
+            is_result = isinstance(message, Done)
+            await self._outcomes.release(session, lease_id, is_result=is_result)
 
     async def _on_foreign(
         self, session: AgentSession, message: Ending, held: HeldLease | None

@@ -38,8 +38,10 @@ class DispatchParts:
 
 
 class Dispatcher:
-    """Knows every running attempt of this replica. One owner per fact: frames and clocks go through
-    `Channel` and `Outcomes`, which change what is here in the same loop tick.
+    """Knows every running attempt of this replica.
+
+    `Channel` (frames), `DispatchLoop` (clocks) and `Outcomes` (what was decided) change what is
+    here, each within one tick of the event loop.
     """
 
     def __init__(self, replica: str, parts: DispatchParts) -> None:
@@ -106,7 +108,10 @@ class Dispatcher:
             del session.streams[stream]
 
     def drop_session(self, session: AgentSession) -> None:
-        """Forget a session that is over, unless a newer one has taken its place."""
+        """Forget a session that is over, and its attempts but those whose end is being booked."""
+        for attempt in list(session.streams.values()):
+            if attempt.stage is not Stage.DECIDED:
+                self.forget(attempt.work.accepted.lease_id)
         if self.sessions.get(session.agent_id) is session:
             del self.sessions[session.agent_id]
 
@@ -128,8 +133,9 @@ class Dispatcher:
         result until SETTLED, and bring both to the replica they reach next.
         """
         self.closing = True
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=timeout_seconds)
+        end = time.monotonic() + timeout_seconds
+        while self._tasks and time.monotonic() < end:
+            await asyncio.wait(self._tasks, timeout=end - time.monotonic())
         for session in list(self.sessions.values()):
             session.abandoned = True
             session.end(SERVICE_RESTART)

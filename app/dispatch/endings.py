@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from app.db.engine import Database
+from app.db.failures import is_transient
 from app.dispatch.reads import DispatchReads, Market
 from app.dispatch.repository import (
     AttemptRepository,
@@ -21,7 +22,7 @@ from app.kit.batcher import Batcher, BatchLimits
 from app.kit.ids import IdSource
 from app.receipts.record import StoredRecord
 from app.receipts.repository import ReceiptRepository
-from app.receipts.service import RecordService, is_transient
+from app.receipts.service import RecordService
 
 
 @dataclass(frozen=True, slots=True)

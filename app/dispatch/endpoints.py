@@ -11,7 +11,7 @@ from app.dispatch.channel import Channel
 from app.dispatch.errors import SessionRefused
 from app.dispatch.handshake import Handshake
 from app.dispatch.outcomes import Outcomes
-from app.dispatch.session import POLICY_VIOLATION, SERVICE_RESTART, AgentSession
+from app.dispatch.session import INTERNAL_ERROR, POLICY_VIOLATION, SERVICE_RESTART, AgentSession
 from app.kit.ids import IdSource
 from supplier_agent.protocol import (
     MAX_BEFORE_HELLO_BYTES,
@@ -27,6 +27,7 @@ from supplier_agent.protocol import (
 
 PATH = "/v1/agents/connect"
 HELLO_SECONDS = 10.0
+CLOSE_SECONDS = 1.0
 
 WEBSOCKET_MAX_BYTES = MAX_CONTROL_BYTES
 """Largest message the server may assemble (uvicorn's `ws_max_size`); compression is off."""
@@ -58,6 +59,10 @@ class AgentEndpoint:
             self._outcomes.metrics.sessions_ended.labels(error.reason).inc()
             await send_refusal(send, error)
             return
+        except Exception:
+            log.exception("no session opened")
+            await send({"type": "websocket.close", "code": INTERNAL_ERROR})
+            return
         if session is not None:
             await self._serve(session, receive)
 
@@ -86,10 +91,14 @@ class AgentEndpoint:
         code = "closed"
         try:
             await asyncio.wait({reader, writer}, return_when=asyncio.FIRST_COMPLETED)
-            if reader.done() and isinstance(refusal := reader.exception(), SessionRefused):
-                code = refusal.reason
-                session.refuse(refusal.reason, refusal.detail)
-                await asyncio.wait({writer}, timeout=1)
+            error = reader.exception() if reader.done() else None
+            if isinstance(error, SessionRefused):
+                code = error.reason
+                session.refuse(error.reason, error.detail)
+                await asyncio.wait({writer}, timeout=CLOSE_SECONDS)
+            elif error is not None:
+                code = "internal"
+                log.error("agent session broke", exc_info=error)
         finally:
             session.end(POLICY_VIOLATION)
             for task in (reader, writer):

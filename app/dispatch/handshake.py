@@ -59,7 +59,11 @@ class Handshake:
             )
         )
         held = {parse_id(IdPrefix.LEASE, lease) for lease in hello.held_leases}
-        await self._take_over(opened, held)
+        try:
+            await self._take_over(opened, held)
+        except BaseException:
+            self._dispatcher.drop_session(session)
+            raise
         return session
 
     async def _open(self, hello: Hello, *, nonce: bytes, send: Send) -> Opened:
@@ -86,10 +90,7 @@ class Handshake:
     def _supersede(self, older: AgentSession) -> None:
         """End an earlier session of the same agent here; its attempts start anew or are lost."""
         older.abandoned = True
-        for attempt in list(older.streams.values()):
-            lease_id = attempt.work.accepted.lease_id
-            if not self._dispatcher.is_deciding(lease_id):
-                self._dispatcher.forget(lease_id)
+        self._dispatcher.drop_session(older)
         older.refuse("superseded", "a newer session of this agent is live")
 
     async def _take_over(self, opened: Opened, held: set[UUID]) -> None:

@@ -21,6 +21,8 @@ TICK_SECONDS = 0.2
 SWEEP_SECONDS = 1.0
 SEEN_SECONDS = 2.0
 CANCEL_AGAIN_SECONDS = 5.0
+UNKNOWN_LEASE_SECONDS = 30.0
+"""A live agent that was told to stop a lease this long ago and has not ended it has lost it."""
 
 log = structlog.get_logger()
 
@@ -136,10 +138,12 @@ class DispatchLoop:
             known = started_at < now and not self._dispatcher.is_deciding(lease_id)
             if known and (lease is None or lease.state == "ending"):
                 self._ended_elsewhere(lease_id)
+        for one in self._dispatcher.sessions.values():
+            one.stops = {key: told for key, told in one.stops.items() if key in occupying}
         for lease in held:
             session = self._dispatcher.sessions.get(lease.agent_id)
             if session is not None and lease.state == "ending":
-                self._stop_again(session, lease.lease_id, now=now)
+                await self._stop_again(session, lease.lease_id, now=now)
         await self._dispatcher.run_leases(
             lease.lease_id for lease in held if lease.state == "active"
         )
@@ -153,9 +157,12 @@ class DispatchLoop:
             self._outcomes.stop(session, lease_id)
         self._outcomes.waiters.announce(attempt.work.accepted.job_id)
 
-    def _stop_again(self, session: AgentSession, lease_id: UUID, *, now: float) -> None:
-        asked_at = session.cancelled_at.get(lease_id)
-        if asked_at is None or now - asked_at > CANCEL_AGAIN_SECONDS:
+    async def _stop_again(self, session: AgentSession, lease_id: UUID, *, now: float) -> None:
+        """Tell an agent again; one that lives and long says nothing does not have the lease."""
+        told = session.stops.get(lease_id)
+        if told is not None and now - told.first_at > UNKNOWN_LEASE_SECONDS:
+            await self._outcomes.endings.confirm(lease_id, session.agent_id, state="lost")
+        elif told is None or now - told.last_at > CANCEL_AGAIN_SECONDS:
             self._outcomes.stop(session, lease_id)
 
     async def _sweep_orphans(self) -> None:

@@ -8,14 +8,14 @@ from uuid import UUID
 
 import structlog
 
-from app.dispatch.attempt import AGENT_LOST, Attempt, GiveBack, Stage
+from app.dispatch.attempt import AGENT_LOST, NOT_ACCEPTED, Attempt, GiveBack, Stage
 from app.dispatch.dispatcher import Dispatcher
 from app.dispatch.endings import Endings, MoveRequest
 from app.dispatch.metering import Evidence, Metered
 from app.dispatch.metrics import DispatchMetrics
 from app.dispatch.reads import DispatchReads, HeldLease
 from app.dispatch.repository import EndItem, FaultItem, Move, SettleItem
-from app.dispatch.session import AgentSession
+from app.dispatch.session import AgentSession, Stop
 from app.dispatch.session_repository import SessionRepository
 from app.jobs.content import StoredAnswer, seal_answer
 from app.jobs.waiters import JobWaiters
@@ -61,13 +61,14 @@ class Outcomes:
     ) -> None:
         """Book an attempt as over without a result and try its job elsewhere, in the background."""
         attempt.stage = Stage.DECIDED
-        if step.lease_state == "ending":
+        if step.lease_state == "ending" or step is NOT_ACCEPTED:
             self.stop(session, attempt.work.accepted.lease_id)
         self.dispatcher.spawn(self._give_back(session, attempt, step, evidence))
 
     def stop(self, session: AgentSession, lease_id: UUID) -> None:
         """Tell an agent to stop a lease; its slot stays taken until it confirms."""
-        session.cancelled_at[lease_id] = time.monotonic()
+        now = time.monotonic()
+        session.stops.setdefault(lease_id, Stop(now, now)).last_at = now
         session.send(Cancel(lease=format_id(IdPrefix.LEASE, lease_id)))
 
     async def lost(self, session: AgentSession) -> None:
@@ -104,11 +105,14 @@ class Outcomes:
         self.metrics.attempts.labels(step.reason).inc()
         await self._follow(move, lease_id, step)
 
-    async def refuse(self, session: AgentSession, lease_id: UUID, *, state: str) -> None:
-        """Answer a result that counts for nothing; a half-ended lease's slot comes back."""
+    async def release(self, session: AgentSession, lease_id: UUID, *, is_result: bool) -> None:
+        """Answer an ending that changes no money; a half-ended lease's slot comes back.
+
+        `is_result`: it was a DONE, which counted for nothing.
+        """
+        state = "lost" if is_result else "done"
         await self.endings.confirm(lease_id, session.agent_id, state=state)
-        session.cancelled_at.pop(lease_id, None)
-        self.answer(session, lease_id, settled=False)
+        self.answer(session, lease_id, settled=not is_result)
         self.jobs_queued.set()
 
     def answer(self, session: AgentSession, lease_id: UUID, *, settled: bool) -> None:
@@ -128,7 +132,7 @@ class Outcomes:
             lease_id=lease_id,
             state="failed",
             code=code,
-            detail=f"no supplier finished it; the last attempt ended as {step.reason}",
+            detail=f"no supplier finished it; the last try ended as {step.reason}",
             lease_state=step.lease_state,
             cap_ms=None,
         )
@@ -156,7 +160,7 @@ class Outcomes:
             self.metrics.attempts.labels("settled").inc()
             self.jobs_queued.set()
         else:
-            await self.refuse(session, accepted.lease_id, state="lost")
+            await self.release(session, accepted.lease_id, is_result=True)
         if metered.flagged and code == "ok":
             self.metrics.flagged.inc()
             await self.blame(session.agent_id, accepted.lease_id, None)
@@ -179,8 +183,8 @@ class Outcomes:
             self.dispatcher.forget(lease_id)
         self.metrics.attempts.labels(step.reason).inc()
         await self._follow(move, lease_id, step)
-        if step.lease_state != "ending":
-            await self.refuse(session, lease_id, state="lost")
+        if step.lease_state != "ending" and step is not NOT_ACCEPTED:
+            await self.release(session, lease_id, is_result=evidence is not None)
         if step.blame:
             await self.blame(session.agent_id, lease_id, evidence)
 

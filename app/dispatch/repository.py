@@ -26,7 +26,7 @@ CANCELLED = 3
 def call(function: str, **types: str) -> TextClause:
     """Return `SELECT * FROM offpeak.function(...)` with one typed parameter per argument."""
     arguments = ", ".join(f"CAST(:{name} AS {kind})" for name, kind in types.items())
-    return text(f"SELECT * FROM offpeak.{function}({arguments})")  # noqa: S608 -- our own names
+    return text(f"SELECT * FROM offpeak.{function}({arguments})")
 
 
 SETTLE = call(

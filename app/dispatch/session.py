@@ -19,6 +19,7 @@ OUTGOING_LIMIT_CHARACTERS = 16 << 20
 """An agent that does not read is cut off here, not buffered for ever."""
 
 POLICY_VIOLATION = 1008
+INTERNAL_ERROR = 1011
 GOING_AWAY = 1001
 SERVICE_RESTART = 1012
 
@@ -30,6 +31,14 @@ class SessionIdentity:
     agent_id: UUID
     epoch: int
     key: Ed25519PublicKey
+
+
+@dataclass(slots=True)
+class Stop:
+    """Since when an agent is being told to stop a lease, and when it last was; monotonic."""
+
+    first_at: float
+    last_at: float
 
 
 class AgentSession:
@@ -44,8 +53,8 @@ class AgentSession:
         """Running attempts by stream id."""
         self.offers: dict[UUID, Offer] = {}
         """What it offers, by deployment id."""
-        self.cancelled_at: dict[UUID, float] = {}
-        """When it was last told to stop a lease."""
+        self.stops: dict[UUID, Stop] = {}
+        """Leases it was told to stop and has not ended."""
         self.reason = ""
         """Why it gets no work, as it was last told."""
         self.ended = asyncio.Event()

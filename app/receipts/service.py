@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from uuid import UUID
 
 import structlog
-from sqlalchemy.exc import OperationalError
 
 from app.db.engine import Database
 from app.receipts.record import RecordSigner, SignedRecord, StoredRecord
@@ -78,11 +77,3 @@ class RecordService:
             log.exception("signatures not stored")
         finally:
             self._storing = None
-
-
-def is_transient(error: Exception) -> bool:
-    """Return whether a database call failed in a way that simply may be tried again.
-
-    Deadlocks, serialization failures and lost connections; every call here is idempotent.
-    """
-    return isinstance(error, OperationalError)

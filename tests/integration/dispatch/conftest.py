@@ -11,6 +11,8 @@ from tests.integration.dispatch.scripted_agent import ScriptedAgent
 from tests.integration.seed import Wallet, fund_wallet, register_agent
 
 RELEASE = "smollm2-135m-instruct"
+NewAgent = Callable[[], Awaitable[ScriptedAgent]]
+AgentAt = Callable[[Gateway], Awaitable[ScriptedAgent]]
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +31,7 @@ async def world(
 
 @pytest.fixture
 async def replica(world: World) -> AsyncIterator[Gateway]:
-    async with gateway(world, "one") as running:
+    async with gateway(world, f"one-{world.region}") as running:
         yield running
 
 
@@ -39,16 +41,38 @@ async def wallet(world: World) -> Wallet:
 
 
 @pytest.fixture
-async def new_agent(
-    world: World, releases: Mapping[str, ServedRelease]
-) -> AsyncIterator[Callable[[], Awaitable[ScriptedAgent]]]:
-    """Registers an agent; hangs it up at the end of the test."""
+async def new_agent(world: World) -> AsyncIterator[NewAgent]:
+    """Registers an agent; it leaves at the end of the test."""
     async with AsyncExitStack() as made:
 
         async def make() -> ScriptedAgent:
             seeded = await register_agent(world.database)
-            agent = ScriptedAgent(seeded, fingerprint=releases[RELEASE].fingerprint)
+            agent = ScriptedAgent(
+                seeded, fingerprint=world.releases[RELEASE].fingerprint, region=world.region
+            )
             made.push_async_callback(agent.leave)
             return agent
 
         yield make
+
+
+@pytest.fixture
+def agent_at(new_agent: NewAgent) -> AgentAt:
+    """Makes an agent that is connected to a gateway and offers four slots."""
+
+    async def make(gateway: Gateway) -> ScriptedAgent:
+        agent = await new_agent()
+        await connect(agent, gateway)
+        return agent
+
+    return make
+
+
+async def connect(agent: ScriptedAgent, gateway: Gateway, *, held: tuple[str, ...] = ()) -> None:
+    """Connect, offer four slots, and return once they can be leased."""
+    await agent.dial(gateway.url, held=held)
+    await agent.offer()
+    await gateway.world.until(
+        "SELECT offered = 4 FROM offpeak.deployment WHERE agent_id = :agent",
+        agent=agent.seeded.agent_id,
+    )

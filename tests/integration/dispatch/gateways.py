@@ -6,7 +6,8 @@ import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from uuid import UUID
+from typing import Any
+from uuid import UUID, uuid4
 
 import uvicorn
 from prometheus_client import CollectorRegistry
@@ -31,7 +32,7 @@ from app.receipts.record import RecordSigner
 from app.receipts.service import RecordService
 from ledger.encoding import Address
 from ledger.usage import usage_record_domain
-from tests.integration.seed import RATES, Placed
+from tests.integration.seed import RATES, Placed, Wallet, Wanted, accept
 
 SIGNING_KEY = bytes.fromhex("11" * 32)
 DOMAIN = usage_record_domain(chain_id=31_337, receipt_anchor=Address("0x" + "03" * 20))
@@ -46,10 +47,18 @@ class World:
     releases: Mapping[str, ServedRelease]
     redis_url: str | None
     limits: AttemptLimits
+    region: str
+    """Of this test alone, so that no other test's agents take its work."""
+
+    async def accept(self, wallet: Wallet, **wanted: Any) -> Placed:
+        """Accept a request in this test's region."""
+        return await accept(
+            self.database, self.cipher, wallet, Wanted(region=self.region, **wanted)
+        )
 
     async def row(self, query: str, **given: object) -> Mapping[str, object]:
         async with self.database.transaction() as tx:
-            return (await tx.execute(text(query), given)).mappings().one()
+            return dict((await tx.execute(text(query), given)).mappings().one())
 
     async def job(self, job_id: UUID) -> Mapping[str, object]:
         return await self.row("SELECT * FROM offpeak.job WHERE id = :id", id=job_id)
@@ -194,4 +203,5 @@ def open_world(
         releases=releases,
         redis_url=redis_url,
         limits=AttemptLimits(),
+        region=f"r{uuid4().hex}",
     )

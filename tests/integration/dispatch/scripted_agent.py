@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 import msgspec
@@ -63,9 +63,10 @@ def sse(text_parts: Sequence[str], *, usage: Usage, finish: str = "stop") -> lis
 class ScriptedAgent:
     """One agent, perhaps over several connections."""
 
-    def __init__(self, seeded: SeededAgent, *, fingerprint: str) -> None:
+    def __init__(self, seeded: SeededAgent, *, fingerprint: str, region: str) -> None:
         self.seeded = seeded
         self.fingerprint = fingerprint
+        self.region = region
         self.received: list[GatewayMessage] = []
         self.closed = asyncio.Event()
         self._news = asyncio.Condition()
@@ -109,14 +110,14 @@ class ScriptedAgent:
         self._reader = asyncio.create_task(self._read(self._socket))
         await self.until(lambda: any(isinstance(m, Welcome | Refused) for m in self.received))
 
-    async def offer(self, **changes: object) -> None:
+    async def offer(self, **changes: Any) -> None:
         """Send CAPACITY and return when the gateway has taken it or said why not."""
         capacity = Capacity(
             deployment="gpu0",
             release="smollm2-135m-instruct",
             release_fingerprint=self.fingerprint,
             capacity_class="flexible",
-            region="local",
+            region=self.region,
             ask_nano_per_slot_second=ASK,
             offered=4,
             offer_until=FAR,
@@ -152,7 +153,7 @@ class ScriptedAgent:
         input_tokens: int = 12,
         output_tokens: int = 4,
         accept: bool = True,
-        **lies: object,
+        **lies: Any,
     ) -> Done:
         """Do one RUN properly, or with changed fields in its DONE."""
         usage = Usage(input_tokens=input_tokens, cached_input_tokens=0, output_tokens=output_tokens)
@@ -160,11 +161,11 @@ class ScriptedAgent:
         if accept:
             await self.say(Accept(lease=run.lease))
         size = await self.stream(run.lease, pieces)
-        done = self.done(run, pieces, stream_bytes=size, **lies)
+        done = self.done(run, pieces, **{"stream_bytes": size, **lies})
         await self.say(done)
         return done
 
-    def done(self, run: Run, pieces: Sequence[bytes], *, stream_bytes: int, **lies: object) -> Done:
+    def done(self, run: Run, pieces: Sequence[bytes], *, stream_bytes: int, **lies: Any) -> Done:
         """The DONE of a stream; lies among usage and fingerprint are signed like the truth."""
         answer = assembled(pieces)
         truth = Done(
