@@ -130,3 +130,20 @@ BEGIN
   GET DIAGNOSTICS n = ROW_COUNT;
   RETURN n;
 END $$;
+
+-- What an agent did wrong: counted against the agent (not its session), and its signed word, if it
+-- gave one, kept on the lease as evidence. Only leases that are the agent's own keep evidence.
+CREATE OR REPLACE FUNCTION offpeak.note_faults(
+  p_agent uuid[], p_lease uuid[], p_statement bytea[], p_signature bytea[])
+RETURNS void LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+BEGIN
+  UPDATE offpeak.lease l SET statement = x.statement, statement_signature = x.signature
+    FROM (SELECT * FROM unnest(p_agent, p_lease, p_statement, p_signature)
+            AS u(agent_id, lease_id, statement, signature) ORDER BY 2) x
+   WHERE l.id = x.lease_id AND l.agent_id = x.agent_id AND l.statement IS NULL AND x.statement IS NOT NULL;
+  UPDATE offpeak.agent a SET faults = a.faults + x.n
+    FROM (SELECT u.agent_id, count(*)::int AS n FROM unnest(p_agent) AS u(agent_id)
+           GROUP BY 1 ORDER BY 1) x
+   WHERE a.id = x.agent_id;
+END $$;
