@@ -23,6 +23,7 @@ DOMAIN_TYPE: Final = (
 DOMAIN_TYPE_HASH: Final = keccak256(DOMAIN_TYPE.encode())
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+_WORD = re.compile(r"0x[0-9a-fA-F]{64}")
 _ADDRESS_PAD: Final = bytes(12)
 _UUID_PAD: Final = bytes(16)
 
@@ -64,6 +65,17 @@ def address_word(address: Address) -> bytes:
     if len(word) != 32:
         raise BadAddress(address, "0x and 40 hex digits")
     return word
+
+
+def parse_bytes32(field: str, text: object) -> bytes:
+    """The 32 bytes that `text` writes as `0x` and 64 hex digits of either case.
+
+    Raises:
+        MalformedTypedData: any other form; it carries `field`.
+    """
+    if not isinstance(text, str) or _WORD.fullmatch(text) is None:
+        raise MalformedTypedData(field, "not 0x and 64 hex digits")
+    return bytes.fromhex(text[2:])
 
 
 def uuid_bytes32(value: UUID) -> bytes:

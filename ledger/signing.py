@@ -5,6 +5,7 @@ s in the lower half, so one key and digest give one signature. Other libraries a
 and a v of 0 or 1; we refuse both, because one authorization must have one form.
 """
 
+import re
 from typing import Final
 
 from coincurve import PrivateKey, PublicKey
@@ -13,10 +14,19 @@ from ledger.encoding import Address
 from ledger.errors import BadPrivateKey, BadSignature
 from ledger.hashing import DIGEST_BYTES, keccak256, require_32_bytes, sha256
 
-__all__ = ["SigningKey", "address_of", "keccak256", "recover", "sha256", "sign_digest"]
+__all__ = [
+    "SigningKey",
+    "address_of",
+    "keccak256",
+    "parse_signature",
+    "recover",
+    "sha256",
+    "sign_digest",
+]
 
 SIGNATURE_BYTES: Final = 65
 CURVE_ORDER: Final = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141
+_WIRE_FORM = re.compile(r"0x[0-9a-fA-F]{130}")
 _HIGHEST_LOW_S: Final = (CURVE_ORDER // 2).to_bytes(32)
 
 
@@ -76,6 +86,17 @@ def sign_digest(private_key: bytes, digest: bytes) -> bytes:
         BadLength: the digest is not 32 bytes.
     """
     return SigningKey(private_key).sign(digest)
+
+
+def parse_signature(text: object) -> bytes:
+    """The 65 bytes that `text` writes as `0x` and 130 hex digits; `recover` checks the rest.
+
+    Raises:
+        BadSignature: any other form, EIP-2098's 64 bytes among them.
+    """
+    if not isinstance(text, str) or _WIRE_FORM.fullmatch(text) is None:
+        raise BadSignature("not 0x and 130 hex digits")
+    return bytes.fromhex(text[2:])
 
 
 def recover(digest: bytes, signature: bytes) -> Address:

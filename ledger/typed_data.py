@@ -8,6 +8,7 @@ fields in the same order in snake_case. Source of the hashing: EIP-712, "Definit
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import Any, ClassVar, Final, Self
 
@@ -18,6 +19,7 @@ from ledger.encoding import (
     checksum_address,
     domain_separator,
     parse_address,
+    parse_bytes32,
     utf8,
 )
 from ledger.errors import BadAddress, MalformedTypedData
@@ -28,7 +30,6 @@ MAX_TEXT_BYTES: Final = 1024
 
 _STRUCT = re.compile(r"(\w+)\((\w+ \w+(?:,\w+ \w+)*)\)")
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,77}")
-_WORD = re.compile(r"0x[0-9a-fA-F]{64}")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -70,12 +71,7 @@ def _bytes32(name: str) -> tuple[Callable[[bytes], bytes], Callable[[object], by
             raise MalformedTypedData(name, f"{len(value)} bytes instead of 32")
         return value
 
-    def parse(given: object) -> bytes:
-        if not isinstance(given, str) or _WORD.fullmatch(given) is None:
-            raise MalformedTypedData(name, "not 0x and 64 hex digits")
-        return bytes.fromhex(given[2:])
-
-    return word, parse
+    return word, partial(parse_bytes32, name)
 
 
 def _text(name: str) -> tuple[Callable[[str], bytes], Callable[[object], str]]:

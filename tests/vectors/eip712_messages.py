@@ -15,7 +15,7 @@ from ledger.authorization import (
     authorization_domain,
 )
 from ledger.commitment import request_commit, request_digest, response_commit
-from ledger.encoding import Domain, parse_address, uuid_bytes32
+from ledger.encoding import Domain, canonical_json, parse_address, uuid_bytes32
 from ledger.hashing import keccak256, sha256
 from ledger.money import Nano
 from ledger.quote import Quote
@@ -38,7 +38,15 @@ NON_ASCII = "modèle-模型-🜁"
 REVISION = bytes.fromhex("b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53")
 SALT = sha256(b"offpeak vectors: salt")
 NONCE = sha256(b"offpeak vectors: nonce")
-REQUEST = request_digest(SALT, b'{"messages":[],"model":"smollm2-135m-instruct"}')
+CANONICAL_REQUEST = canonical_json(
+    {
+        "model": MODEL,
+        "messages": [{"role": "user", "content": "Classify: I was charged twice. Überweisung?"}],
+        "max_output_tokens": 64,
+    }
+)
+CANONICAL_ANSWER = canonical_json({"content": "Billing", "finish_reason": "stop"})
+REQUEST = request_digest(SALT, CANONICAL_REQUEST)
 NOW = 1_790_000_000
 BEYOND_DOUBLE = 2**53 + 1
 
@@ -140,7 +148,7 @@ RECORD = UsageRecord(
     outcome=Outcome.COMPLETED,
     corrects_record=NO_RECORD,
     request_commit=request_commit(SALT, REQUEST),
-    response_commit=response_commit(SALT, b'{"content":"Billing","finish_reason":"stop"}'),
+    response_commit=response_commit(SALT, CANONICAL_ANSWER),
     completed_at=NOW + 4,
     include_by=NOW + 4 + 86_400,
     salt=SALT,

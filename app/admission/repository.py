@@ -1,0 +1,156 @@
+"""The one SQL call that accepts, and the look-up of what was accepted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.admission.acceptance import Acceptance, AcceptCode, AcceptOutcome
+from app.db.tables import request_authorization
+from app.kit.clock import from_unix_seconds
+from ledger.encoding import Address, canonical_json
+from ledger.quote import Quote
+
+_COLUMNS = {
+    "job": "uuid",
+    "lease": "uuid",
+    "account": "uuid",
+    "payer": "text",
+    "amount": "bigint",
+    "auth_digest": "bytea",
+    "nonce": "bytea",
+    "quote_digest": "bytea",
+    "request_digest": "bytea",
+    "message": "bytea",
+    "signature": "bytea",
+    "quote": "bytea",
+    "quote_signature": "bytea",
+    "valid_after": "timestamptz",
+    "valid_until": "timestamptz",
+    "expires": "timestamptz",
+    "release": "text",
+    "region": "text",
+    "revision": "bytea",
+    "input_tokens": "int",
+    "max_output": "int",
+    "input_rate": "bigint",
+    "output_rate": "bigint",
+    "per_request": "bigint",
+    "ask": "bigint",
+    "run_seconds": "int",
+    "request": "bytea",
+    "candidates": "text",
+}
+_ACCEPT = text(
+    "SELECT * FROM offpeak.accept_many("
+    + ", ".join(f"p_{name} => CAST(:{name} AS {kind}[])" for name, kind in _COLUMNS.items())
+    + ", p_asset => :asset, p_max_open => :max_open, p_retention => :retention) ORDER BY ord"
+)
+_END_OF_TIME = 253_402_300_799
+"""9999-12-31: a signed deadline may be any uint64, a timestamp may not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptTerms:
+    """What holds for every acceptance of this gateway."""
+
+    asset: Address
+    max_open_jobs: int
+    retention: timedelta
+
+
+class AdmissionRepository:
+    """Queries on authorizations within one transaction."""
+
+    def __init__(self, tx: AsyncConnection) -> None:
+        self._tx = tx
+
+    async def accept_many(
+        self, items: Sequence[Acceptance], terms: AcceptTerms
+    ) -> list[AcceptOutcome]:
+        """Decide all items in one call and return their outcomes in the same order."""
+        rows = [_row(item) for item in items]
+        arrays: dict[str, object] = {
+            name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)
+        }
+        result = await self._tx.execute(
+            _ACCEPT,
+            arrays
+            | {
+                "asset": terms.asset,
+                "max_open": terms.max_open_jobs,
+                "retention": terms.retention,
+            },
+        )
+        return [
+            AcceptOutcome(
+                code=AcceptCode(row.code),
+                job_id=row.job_id,
+                lease_id=row.lease_id,
+                agent_id=row.agent_id,
+                deployment_id=row.deployment_id,
+                replica=row.replica,
+                deadline_at=row.deadline_at,
+                available=row.available,
+                held=row.held,
+            )
+            for row in result
+        ]
+
+    async def is_quote_used(self, quote_digest: bytes, account_id: UUID) -> bool:
+        """Return whether this wallet has accepted this quote."""
+        query = select(request_authorization.c.digest).where(
+            request_authorization.c.quote_digest == quote_digest,
+            request_authorization.c.account_id == account_id,
+        )
+        return (await self._tx.execute(query)).first() is not None
+
+
+def _row(item: Acceptance) -> tuple[object, ...]:
+    """Return the item's values in the order of `_COLUMNS`."""
+    checked = item.checked
+    presented = checked.presented
+    quote, authorization = presented.quote, presented.authorization
+    return (
+        item.job_id,
+        item.lease_id,
+        item.account_id,
+        authorization.payer,
+        quote.max_charge_nano,
+        checked.authorization_digest,
+        authorization.nonce,
+        checked.quote_digest,
+        quote.request_digest,
+        canonical_json(authorization.message()),
+        presented.signature,
+        canonical_json(quote.message()),
+        presented.quote_signature,
+        _time(authorization.valid_after),
+        _time(authorization.deadline),
+        _time(quote.expires_at),
+        quote.model,
+        quote.region,
+        quote.model_revision,
+        *_figures(quote),
+        item.request_sealed,
+        "{" + ",".join(map(str, item.candidates)) + "}",
+    )
+
+
+def _figures(quote: Quote) -> tuple[int, ...]:
+    return (
+        quote.input_tokens,
+        quote.max_output_tokens,
+        quote.input_rate_nano,
+        quote.output_rate_nano,
+        quote.per_request_nano,
+        quote.ask_nano,
+        quote.run_seconds,
+    )
+
+
+def _time(seconds: int) -> datetime:
+    return from_unix_seconds(min(seconds, _END_OF_TIME))
