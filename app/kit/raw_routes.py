@@ -43,6 +43,8 @@ class RawRoute:
     tag: str
     request: type[BaseModel]
     answers: Mapping[int, Answer]
+    refusals: tuple[int, ...]
+    """Statuses that come back as a problem document."""
     parameters: tuple[Mapping[str, object], ...] = field(default=())
 
 

@@ -1,7 +1,7 @@
 """Errors from making, checking and using quotes.
 
 * QuoteError
-  - BadSchema, ContextExceeded, PromptTooLong     the request cannot be served
+  - BadSchema, PromptTooLong                      the request cannot be served
   - QuoteForged, RequestMismatch, QuoteExpired    the acceptance does not fit the quote
 """
 
@@ -23,22 +23,6 @@ class BadSchema(QuoteError):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-class ContextExceeded(QuoteError):
-    """Prompt and output ceiling together do not fit the model's context."""
-
-    code = "context-exceeded"
-
-    def __init__(self, *, input_tokens: int, max_output_tokens: int, context_tokens: int) -> None:
-        super().__init__(
-            f"prompt of {input_tokens} and ceiling of {max_output_tokens} are "
-            f"{input_tokens + max_output_tokens} tokens; the context is {context_tokens}"
-        )
-        self.input_tokens = input_tokens
-        self.max_output_tokens = max_output_tokens
-        self.required_tokens = input_tokens + max_output_tokens
-        self.context_tokens = context_tokens
 
 
 class PromptTooLong(QuoteError):

@@ -153,10 +153,8 @@ def verify_acceptance(
     quote_digest = check_quote(
         presented.quote, presented.quote_signature, quote_signer=quote_signer, domain=domain
     )
-    if (
-        request_digest(presented.salt, presented.request_canonical)
-        != presented.quote.request_digest
-    ):
+    asked = request_digest(presented.salt, presented.request_canonical)
+    if asked != presented.quote.request_digest:
         raise RequestMismatch(field="request")
     check_authorization(presented.authorization, SignedQuote(presented.quote, quote_digest, b""))
     digest = presented.authorization.digest(domain)

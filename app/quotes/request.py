@@ -16,7 +16,7 @@ from ledger.encoding import canonical_json
 MAX_MESSAGES = 256
 MAX_SCHEMA_BYTES = 16_384
 MAX_SCHEMA_DEPTH = 24
-SAMPLING_TOKEN_LIMIT = 1_000_000
+OUTPUT_TOKEN_LIMIT = 1_000_000
 
 ModelName = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9._/-]{0,127}\Z")]
 Stop = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -31,7 +31,7 @@ class Message(Strict, frozen=True):
     """One turn of the conversation."""
 
     role: Literal["system", "user", "assistant"]
-    content: Annotated[str, Meta(min_length=1)]
+    content: str
 
 
 class JsonSchema(Strict, frozen=True):
@@ -53,7 +53,7 @@ class InferenceRequest(Strict, frozen=True):
 
     model: ModelName
     messages: Annotated[list[Message], Meta(min_length=1, max_length=MAX_MESSAGES)]
-    max_output_tokens: Annotated[int, Meta(ge=1, le=SAMPLING_TOKEN_LIMIT)]
+    max_output_tokens: Annotated[int, Meta(ge=1, le=OUTPUT_TOKEN_LIMIT)]
     temperature: Annotated[float, Meta(ge=0, le=2)] | UnsetType = UNSET
     top_p: Annotated[float, Meta(gt=0, le=1)] | UnsetType = UNSET
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] | UnsetType = UNSET

@@ -1,0 +1,154 @@
+"""From settings to the parts that gateway and worker are made of. Opens no connection."""
+
+import os
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+
+from redis.asyncio import Redis
+
+from app.capacity.costs import PriorCost
+from app.capacity.loop import MarketLoop, PricePointLoop, PriceRules
+from app.capacity.service import MarketService
+from app.config import Settings
+from app.db.engine import Database, open_database
+from app.db.migrate import head_revision
+from app.kit.cipher import ContentCipher
+from app.kit.clock import unix_ms
+from app.kit.ids import IdSource
+from app.kit.metrics import Metrics
+from app.kit.valkey import open_valkey
+from app.models.catalogue import Catalogue
+from app.operations.service import ReadinessService
+from app.quotes.service import PromptCounter, QuoteService, QuoteSources, QuoteTerms
+from app.wallets.service import WalletService
+from ledger.authorization import authorization_domain
+from ledger.encoding import Address, Domain
+from ledger.money import parse_amount
+from ledger.signing import SigningKey
+from pricing.curve import Curve
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """Everything one gateway process holds."""
+
+    settings: Settings
+    database: Database
+    valkey: Redis | None
+    metrics: Metrics
+    domain: Domain
+    key: SigningKey
+    cipher: ContentCipher
+    ids: IdSource
+    catalogue: Catalogue
+    counter: PromptCounter
+    market_loop: MarketLoop
+    market: MarketService
+    quotes: QuoteService
+    wallets: WalletService
+    readiness: ReadinessService
+
+    @property
+    def token(self) -> Address:
+        """The settlement token."""
+        return self.wallets.token
+
+
+def build_gateway(settings: Settings) -> Gateway:
+    """Return the parts of a gateway.
+
+    Raises:
+        MissingKey: a key that a gateway needs is not set.
+        BadAddress, BadPrivateKey, BadCurve, ReleaseBroken: a setting or a release is not usable.
+    """
+    key = SigningKey(settings.signing_key_bytes())
+    cipher = ContentCipher(settings.content_keys())
+    database = database_of(settings)
+    valkey = open_valkey(settings.redis_url.get_secret_value()) if settings.redis_url else None
+    domain = domain_of(settings)
+    rules = price_rules(settings)
+    market_loop = MarketLoop(
+        database,
+        rules,
+        fresh=timedelta(seconds=settings.fresh_seconds),
+        interval_seconds=settings.market_refresh_seconds,
+    )
+    market = MarketService(
+        market_loop,
+        rules,
+        stale=timedelta(seconds=settings.price_stale_seconds),
+        monotonic=time.monotonic,
+    )
+    ids = IdSource(now_ms=unix_ms, random_bytes=os.urandom)
+    catalogue = Catalogue()
+    counter = PromptCounter(catalogue, max_prompt_tokens=settings.max_prompt_tokens)
+    token = lower_address(settings.token_address)
+    terms = QuoteTerms(
+        domain=domain,
+        token=token,
+        expiry=timedelta(seconds=settings.quote_expiry_seconds),
+        max_prompt_tokens=settings.max_prompt_tokens,
+    )
+    sources = QuoteSources(catalogue, counter, market, ids, os.urandom)
+    return Gateway(
+        settings=settings,
+        database=database,
+        valkey=valkey,
+        metrics=Metrics(),
+        domain=domain,
+        key=key,
+        cipher=cipher,
+        ids=ids,
+        catalogue=catalogue,
+        counter=counter,
+        market_loop=market_loop,
+        market=market,
+        quotes=QuoteService(sources, terms, key=key),
+        wallets=WalletService(database, token=token),
+        readiness=ReadinessService(database, valkey, head=head_revision()),
+    )
+
+
+def build_price_point_loop(settings: Settings, database: Database) -> PricePointLoop:
+    """Return the worker's loop that stores price points."""
+    return PricePointLoop(
+        database, price_rules(settings), interval_seconds=settings.price_point_interval_seconds
+    )
+
+
+def database_of(settings: Settings) -> Database:
+    """Return a lazy pool under the restricted role."""
+    return open_database(
+        settings.database_url.get_secret_value(), pool_size=settings.database_pool_size
+    )
+
+
+def domain_of(settings: Settings) -> Domain:
+    """Return the EIP-712 domain of authorizations and quotes."""
+    return authorization_domain(
+        chain_id=settings.chain_id, treasury=lower_address(settings.treasury_address)
+    )
+
+
+def price_rules(settings: Settings) -> PriceRules:
+    """Return the configured part of every price."""
+    return PriceRules(
+        prior=PriorCost(
+            input_tokens=settings.prior_input_tokens,
+            output_tokens=settings.prior_output_tokens,
+            prefill_tokens_per_second=settings.prior_prefill_tokens_per_second,
+            decode_tokens_per_second=settings.prior_decode_tokens_per_second,
+            ask=parse_amount(settings.prior_ask),
+            overhead=parse_amount(settings.prior_overhead),
+        ),
+        margin_ppm=settings.price_margin_ppm,
+        curve=Curve(version=settings.price_curve_version, points=settings.price_curve),
+        window=timedelta(seconds=settings.floor_window_seconds),
+        cost_age=timedelta(seconds=settings.floor_refresh_seconds),
+    )
+
+
+def lower_address(text: str) -> Address:
+    """Return a configured address in internal form; Settings has checked its shape."""
+    return Address(text.lower())

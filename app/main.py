@@ -1,0 +1,101 @@
+"""The HTTP application, assembled."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib.metadata import PackageNotFoundError, version
+
+from fastapi import FastAPI
+from starlette.routing import Route
+
+from app import openapi, problems
+from app.access import Access
+from app.assembly import Gateway, build_gateway
+from app.capacity import endpoints as capacity_endpoints
+from app.config import Settings
+from app.kit.raw_routes import RawRoute
+from app.operations import endpoints as operations_endpoints
+from app.quotes import endpoints as quotes_endpoints
+from app.wallets import endpoints as wallets_endpoints
+
+DESCRIPTION = (
+    "Open-model inference on spare GPU capacity: quote, authorize with a wallet, answer, receipt. "
+    "Amounts are decimal strings of the settlement token; refusals are RFC 9457 problem documents."
+)
+
+
+def build_app(settings: Settings) -> FastAPI:
+    """Return the application. Connections open when it starts, and close when it stops."""
+    gateway = build_gateway(settings)
+    app = FastAPI(
+        title="OFFPEAK",
+        version=project_version(),
+        description=DESCRIPTION,
+        lifespan=lifespan_of(gateway),
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.gateway = gateway
+    app.state.metrics = gateway.metrics
+    app.state.domain = gateway.domain
+    app.state.catalogue = gateway.catalogue
+    app.state.market = gateway.market
+    app.state.wallets = gateway.wallets
+    app.state.readiness = gateway.readiness
+    for router in (
+        operations_endpoints.router,
+        capacity_endpoints.router,
+        wallets_endpoints.router,
+    ):
+        app.include_router(router)
+    add_raw_routes(app, raw_routes(gateway))
+    problems.install(app, gateway.metrics)
+    app.add_middleware(Access, metrics=gateway.metrics, limit_bytes=settings.max_body_bytes)
+    return app
+
+
+def raw_routes(gateway: Gateway) -> list[RawRoute]:
+    """Return every thin route of the application with its contract."""
+    return [
+        *quotes_endpoints.routes(
+            gateway.quotes,
+            domain=gateway.domain,
+            limit_bytes=gateway.settings.max_body_bytes,
+        )
+    ]
+
+
+def add_raw_routes(app: FastAPI, raw: list[RawRoute]) -> None:
+    """Mount thin routes and put them into the OpenAPI document."""
+    for each in raw:
+        app.router.routes.append(Route(each.path, each.endpoint, methods=[each.method]))
+    app.openapi = lambda: openapi.document(app, raw)  # type: ignore[method-assign]  # FastAPI's documented way
+
+
+def lifespan_of(gateway: Gateway) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    """Return what runs from start to stop: the loops, then a clean close."""
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncGenerator[None]:
+        loops = [asyncio.create_task(gateway.market_loop.run(), name="market")]
+        try:
+            yield
+        finally:
+            gateway.readiness.drain()
+            for loop in loops:
+                loop.cancel()
+            await asyncio.gather(*loops, return_exceptions=True)
+            if gateway.valkey is not None:
+                await gateway.valkey.aclose()
+            await gateway.database.dispose()
+
+    return lifespan
+
+
+def project_version() -> str:
+    """Return the installed version, or that this is a source tree."""
+    try:
+        return version("offpeak-inference")
+    except PackageNotFoundError:
+        return "0.0.0+source"
