@@ -63,7 +63,7 @@ class _Document(msgspec.Struct, frozen=True):
     files: Annotated[tuple[ReleaseFile, ...], Meta(min_length=1)]
     context_tokens: Annotated[int, Meta(ge=1)]
     canary: Canary
-    sampling_defaults: SamplingDefaults = SamplingDefaults()
+    sampling: SamplingDefaults = SamplingDefaults()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def load_release(path: Path) -> Release:
         files=document.files,
         context_tokens=document.context_tokens,
         canary=document.canary,
-        sampling=document.sampling_defaults,
+        sampling=document.sampling,
         fingerprint=hashlib.sha256(canonical).hexdigest(),
         folder=path.parent,
     )

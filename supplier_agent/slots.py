@@ -65,6 +65,11 @@ class SlotTable:
         return len(self._free)
 
     @property
+    def is_freeing(self) -> bool:
+        """Whether a slot waits for its engine's confirmation, so one may be free soon."""
+        return any(entry.state is LeaseState.STOPPING for entry in self._leases.values())
+
+    @property
     def kept_bytes(self) -> int:
         """Bytes of results kept, and of running streams at their ceiling."""
         return sum(entry.bytes for entry in self._leases.values())

@@ -4,7 +4,7 @@ It replays what real engines did (`Fault`), so that the agent and the gateway ca
 against it. A user message containing `[[fault:NAME]]` chooses the fault for that request; `PUT
 /control` with a JSON `Script` sets everything for those that name none. Run it by
 `python -m supplier_agent.engine.faults --port 0 [--release release.json]`, or inside a test by
-`create_app`. It answers the release's canary rightly, whatever the script.
+`FaultEngine`. It answers the release's canary rightly, whatever the script.
 """
 
 import argparse
@@ -151,7 +151,7 @@ class FaultEngine:
 
 async def _stream(asked: _Request, script: Script) -> AsyncIterator[bytes | None]:
     """The reply's events, bent as the script says. None: cut the connection."""
-    words = re.findall(r"\s*\S+", script.reply)
+    words = re.findall(r"\s*\S+|\s+$", script.reply)
     yield _event({"choices": [_choice({"role": "assistant", "content": None})]})
     for number, word in enumerate(words[: asked.max_tokens]):
         if number == script.after_tokens:

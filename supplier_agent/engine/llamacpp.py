@@ -102,6 +102,7 @@ class LlamaCpp:
         self._http = aiohttp.ClientSession(
             timeout=timeout, connector=aiohttp.TCPConnector(limit=0), auto_decompress=False
         )
+        await self._healthy(self._http)
 
     async def probe(self) -> Speeds:
         """Generate one token, then the canary; return the speeds it showed and become ready.
@@ -133,7 +134,8 @@ class LlamaCpp:
         Raises:
             EngineFailed: it does not say within the connect deadline.
         """
-        assert self._http is not None
+        if self._http is None:
+            raise EngineFailed("no gauge", self._state.reason)
         try:
             async with (
                 asyncio.timeout(self._deadlines.connect),
@@ -152,7 +154,9 @@ class LlamaCpp:
         `ends_at` is the lease's end on the loop's clock. Closing the iterator early closes the
         connection; the slot is free once `free` has returned.
         """
-        assert self._http is not None
+        if self._http is None:
+            yield Failure("engine-lost", self._state.reason)
+            return
         body = engine_body(request, slot=slot, defaults=self._release.sampling)
         limit = _Limit(self._deadlines, ends_at)
         response: aiohttp.ClientResponse | None = None
@@ -216,6 +220,19 @@ class LlamaCpp:
             await self._http.close()
             self._http = None
         await self._host.kill()
+
+    async def _healthy(self, http: aiohttp.ClientSession) -> None:
+        """Wait for the server's word that it is loaded: it listens before that."""
+        found = "no answer"
+        try:
+            async with asyncio.timeout(self._deadlines.start):
+                while found != "200":
+                    with contextlib.suppress(*_UNREACHABLE):
+                        async with http.get(f"{self._url}/health") as response:
+                            found = str(response.status)
+                    await asyncio.sleep(_POLL_SECONDS)
+        except TimeoutError as error:
+            raise EngineFailed("not healthy in time", found) from error
 
     async def _ask(self, request: InferenceRequest) -> tuple[Answer, float]:
         """The whole answer and when its first bytes came."""

@@ -210,7 +210,11 @@ FailKind: TypeAlias = Literal[
 
 
 class Fail(_Control, frozen=True):
-    """Agent: no result. The slot is free again; `retryable` says whether another try may help."""
+    """Agent: no result; `retryable` says whether another try may help.
+
+    Sent at once, also when the engine has yet to free the slot; a RUN that comes too soon waits
+    for it, and is BUSY after 1.5 s.
+    """
 
     lease: LeaseId
     kind: FailKind
