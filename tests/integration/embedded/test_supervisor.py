@@ -1,20 +1,26 @@
 import os
+import pwd
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
+from app.embedded.account import Account
 from app.embedded.errors import ExecFailed, ExitedEarly, StartTimeout
 from app.embedded.supervisor import ChildProcess, Command
+from tests.integration.embedded.conftest import needs_root
 from tests.waiting import has_ended, wait_until
 
 ROOT = Path(__file__).parents[3]
+
+IMPORTS = os.pathsep.join([str(ROOT), *sys.path])
 
 ENGINES = """
 import sys
@@ -40,7 +46,7 @@ def test_nothing_survives_a_parent_killed_by_sigkill() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", ENGINES],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": IMPORTS},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -61,7 +67,7 @@ def test_an_engine_ends_even_when_its_guard_is_killed(engine: str) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", ENGINES],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": IMPORTS},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -79,6 +85,41 @@ def test_an_engine_ends_even_when_its_guard_is_killed(engine: str) -> None:
     wait_until(lambda: all(has_ended(process.pid) for process in family))
     for directory in directories:
         shutil.rmtree(directory, ignore_errors=True)  # of the killed guard
+
+
+@needs_root
+def test_a_user_without_privileges_starts_the_same_engines(open_directory: Path) -> None:
+    nobody = pwd.getpwnam("nobody")
+    account = Account(uid=nobody.pw_uid, gid=nobody.pw_gid)
+    interpreter = next(filter(account.reaches, interpreters()), None)
+    if interpreter is None or not account.reaches(ROOT / "app"):
+        pytest.skip("the unprivileged account can reach no interpreter, or not this checkout")
+    account.own(open_directory)
+    with subprocess.Popen(
+        [interpreter, "-c", ENGINES],
+        cwd=open_directory,
+        env={"PYTHONPATH": IMPORTS, "PATH": os.environ["PATH"], "TMPDIR": str(open_directory)},
+        user=account.uid,
+        group=account.gid,
+        extra_groups=[],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as parent:
+        assert parent.stdout is not None
+        assert len(parent.stdout.readline().split()) == 2
+        family = psutil.Process(parent.pid).children(recursive=True)
+        assert {process.uids().real for process in family} == {account.uid}
+        parent.kill()
+    wait_until(lambda: all(has_ended(process.pid) for process in family))
+
+
+def interpreters() -> Iterator[Path]:
+    """This interpreter, then the system's of the same version."""
+    yield Path(sys.executable)
+    system = Path(f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}")
+    if system.exists():
+        yield system
 
 
 def test_a_child_outlives_the_thread_that_started_it(tmp_path: Path) -> None:
