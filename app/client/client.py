@@ -10,6 +10,7 @@ from typing import Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from app.capacity.schemas import CapacityList, ModelList
 from app.client.asking import Asked, Question
 from app.client.checks import Offer, check_offer
 from app.client.documents import JobDocument, QuoteDocument
@@ -20,6 +21,7 @@ from app.client.transport import Call, Transport
 from app.client.wallet import Wallet
 from app.wallets.schemas import BalanceOut
 from ledger.authorization import ReadAccess
+from ledger.encoding import Address
 from ledger.money import Nano
 from ledger.usage import UsageRecord
 
@@ -49,12 +51,17 @@ class Client:
         terms: Terms,
         *,
         wallet: Wallet | None = None,
+        payer: Address | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """Take where to ask, what is signed for, and who pays; no wallet can only look."""
+        """Take where to ask, what is signed for, and who pays.
+
+        Without a wallet it can look, and quote for `payer`.
+        """
         self._transport = transport
         self._terms = terms
         self._wallet = wallet
+        self._payer = wallet.address if wallet else payer
         self._clock = clock or Clock()
         self._access: dict[str, tuple[int, str]] = {}
 
@@ -75,9 +82,13 @@ class Client:
         assert self._wallet is not None, "this client was made without a wallet"
         return self._wallet
 
-    def look(self, path: str) -> dict[str, object]:
-        """Return a public document: `/v1/models`, `/v1/capacity`."""
-        return self._transport.send(Call(method="GET", path=path, headers={})).document
+    def models(self) -> ModelList:
+        """Return the approved model releases and their rates now."""
+        return self._look(ModelList, "/v1/models")
+
+    def capacity(self) -> CapacityList:
+        """Return offered and occupied slots, load and price point of every market."""
+        return self._look(CapacityList, "/v1/capacity")
 
     def balance(self) -> BalanceOut:
         """Return the wallet's money: available, held, pending."""
@@ -94,8 +105,9 @@ class Client:
             OfferRefused: the quote is not for what was asked, or above `limit`.
             ProblemError, GatewayUnreachable, AnswerMalformed: see `Transport.send`.
         """
+        assert self._payer is not None, "this client was made without a payer"
         asked = Asked(
-            payer=self.wallet.address,
+            payer=self._payer,
             question=question,
             salt=self._clock.random_bytes(32),
             region=region,
@@ -168,6 +180,10 @@ class Client:
         """Return the job's usage record after recomputing it; RecordRefused when it is wrong."""
         return verify_record(job, offer, self._terms)
 
+    def _look(self, model: type[Model], path: str) -> Model:
+        reply = self._transport.send(Call(method="GET", path=path, headers={}))
+        return _parsed(model, reply.document, what=path)
+
     def _read_headers(self, scope: str) -> dict[str, str]:
         now = int(self._clock.now())
         valid_until, header = self._access.get(scope, (0, ""))
@@ -193,7 +209,7 @@ def _post(
 
 def _parsed(model: type[Model], document: Mapping[str, object], *, what: str) -> Model:
     try:
-        return model.model_validate(document)
+        return model.model_validate(document, extra="ignore")
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])

@@ -49,7 +49,7 @@ NEXT_STEPS: Mapping[str, str] = {
     "context-exceeded": "shorten the prompt or lower --max-tokens",
     "prompt-too-long": "shorten the prompt",
     "unknown-model": "see `offpeak models`",
-    "bad-signature": "check the chain id and contract addresses: `offpeak check --client`",
+    "bad-signature": "check OFFPEAK_CHAIN_ID and OFFPEAK_TREASURY_ADDRESS",
     "too-many-open-jobs": "wait until some of this wallet's jobs have ended",
     "not-ready": "the gateway is starting; try again in a few seconds",
 }

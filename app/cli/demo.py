@@ -1,0 +1,7 @@
+"""`offpeak demo`."""
+
+EXAMPLE = "Example: offpeak demo"
+
+
+def demo() -> None:
+    """Not yet."""

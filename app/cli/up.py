@@ -1,0 +1,7 @@
+"""`offpeak up`."""
+
+EXAMPLE = "Example: offpeak up --port 8700"
+
+
+def up() -> None:
+    """Not yet."""
