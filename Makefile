@@ -35,7 +35,7 @@ check: environment
 	@echo "check: types"
 	@.venv/bin/mypy
 	@echo "check: imports"
-	@.venv/bin/lint-imports
+	@.venv/bin/lint-imports --no-logo
 	@echo "check: tests"
 	@.venv/bin/python -m pytest -q -n $(WORKERS)
 

@@ -35,9 +35,8 @@ def document(app: FastAPI, raw: Sequence[RawRoute]) -> Document:
 def add_raw_routes(made: Document, raw: Sequence[RawRoute]) -> None:
     """Add paths and schemas of the thin routes."""
     inputs = [(route.request, "validation") for route in raw]
-    outputs = [
-        (answer.model, "serialization") for route in raw for answer in route.answers.values()
-    ]
+    answers = [answer for route in raw for answer in route.answers.values()]
+    outputs = [(answer.model, "serialization") for answer in answers]
     wanted = list(dict.fromkeys([*inputs, *outputs, (Problem, "serialization")]))
     refs, definitions = models_json_schema(wanted, ref_template=REF)  # type: ignore[arg-type]  # a literal mode
     schemas = made.setdefault("components", {}).setdefault("schemas", {})

@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 
 import ledger.errors as money
 import pricing.errors as price
+from app.admission import errors as admission
 from app.capacity import errors as capacity
 from app.kit import errors as kit
 from app.kit.clock import format_time
@@ -69,6 +70,13 @@ STATUS: dict[type[Exception], int] = {
     quotes.QuoteForged: 422,
     quotes.RequestMismatch: 422,
     quotes.QuoteExpired: 410,
+    admission.AuthorizationExpired: 410,
+    admission.AuthorizationNotYetValid: 422,
+    admission.QuoteUsed: 409,
+    admission.NonceUsed: 409,
+    admission.NoSlot: 503,
+    admission.TooManyOpenJobs: 429,
+    admission.AcceptsHalted: 503,
     # The market.
     capacity.NoFreshOffer: 503,
     capacity.PriceStale: 503,

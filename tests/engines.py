@@ -96,6 +96,14 @@ def database_url(cluster: Cluster) -> Iterator[str]:
     cluster.drop(url)
 
 
+@pytest.fixture
+def fresh_database_url(cluster: Cluster) -> Iterator[str]:
+    """A superuser's URL of a migrated, empty database that this test alone uses."""
+    url = cluster.create()
+    yield url
+    cluster.drop(url)
+
+
 @pytest.fixture(scope="session")
 def valkey_url() -> Iterator[str]:
     """This worker's Valkey; prefer `redis_url`, which is empty at the start of each module."""
@@ -113,7 +121,7 @@ def redis_url(valkey_url: str) -> str:
     import redis  # noqa: PLC0415  # unit tests do not need it
 
     with redis.Redis.from_url(valkey_url) as client:
-        client.flushall()
+        client.flushdb()
     return valkey_url
 
 

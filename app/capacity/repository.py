@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, and_, case, delete, func, select, text
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.dialects.postgresql import distinct_on, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.capacity.costs import BookedSums
@@ -107,7 +107,7 @@ class CapacityRepository:
         p = price_point.c
         query = (
             select(price_point)
-            .distinct(p.release, p.region)
+            .ext(distinct_on(p.release, p.region))
             .where(p.at > func.now() - MARKET_MEMORY)
             .order_by(p.release, p.region, p.at.desc())
         )
@@ -130,7 +130,7 @@ class CapacityRepository:
         inside = select(capacity_event).where(e.at > start, e.at <= now).order_by(e.at, e.id)
         opening = (
             select(capacity_event)
-            .distinct(e.deployment_id)
+            .ext(distinct_on(e.deployment_id))
             .where(e.at <= start, e.deployment_id.in_(select(deployment.c.id)))
             .order_by(e.deployment_id, e.at.desc(), e.id.desc())
         )

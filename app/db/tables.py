@@ -52,9 +52,20 @@ class Xid8(UserDefinedType[str]):
         return "xid8"
 
 
+# Checks stand at the table: Alembic does not carry those written inside a column into a migration.
+
+
 def _one_of(column: str, *values: str) -> CheckConstraint:
     listed = ", ".join(f"'{value}'" for value in values)
     return CheckConstraint(f"{column} IN ({listed})", column)
+
+
+def _positive(column: str) -> CheckConstraint:
+    return CheckConstraint(f"{column} > 0", column)
+
+
+def _not_negative(column: str) -> CheckConstraint:
+    return CheckConstraint(f"{column} >= 0", column)
 
 
 def _time(name: str, *, default: bool = False, nullable: bool = False) -> Column[object]:
@@ -89,11 +100,14 @@ wallet_balance = Table(
     "wallet_balance",
     metadata,
     Column("account_id", Uuid, ForeignKey(account.c.id), primary_key=True),
-    Column("available", BigInteger, CheckConstraint("available >= 0", "available"), nullable=False),
-    Column("held", BigInteger, CheckConstraint("held >= 0", "held"), nullable=False),
-    Column("open_jobs", Integer, CheckConstraint("open_jobs >= 0", "open_jobs"), nullable=False),
+    Column("available", BigInteger, nullable=False),
+    Column("held", BigInteger, nullable=False),
+    Column("open_jobs", Integer, nullable=False),
     Column("payer_seq", BigInteger, nullable=False, server_default="0"),
     Column("last_record", Uuid),
+    _not_negative("available"),
+    _not_negative("held"),
+    _not_negative("open_jobs"),
     postgresql_with={"fillfactor": "50"},
 )
 
@@ -102,11 +116,12 @@ hold = Table(
     metadata,
     Column("id", Uuid, primary_key=True),
     Column("account_id", Uuid, ForeignKey(wallet_balance.c.account_id), nullable=False),
-    Column("amount", BigInteger, CheckConstraint("amount > 0", "amount"), nullable=False),
+    Column("amount", BigInteger, nullable=False),
     _time("created_at"),
     _time("expires_at"),
     # the target of hold_resolution's foreign key, which makes charge <= hold a CHECK
     UniqueConstraint("id", "amount"),
+    _positive("amount"),
 )
 
 hold_resolution = Table(
@@ -115,13 +130,15 @@ hold_resolution = Table(
     Column("hold_id", Uuid, primary_key=True),
     Column("amount", BigInteger, nullable=False),
     Column("kind", Text, nullable=False),
-    Column("charged", BigInteger, CheckConstraint("charged >= 0", "charged"), nullable=False),
-    Column("released", BigInteger, CheckConstraint("released >= 0", "released"), nullable=False),
+    Column("charged", BigInteger, nullable=False),
+    Column("released", BigInteger, nullable=False),
     _time("resolved_at"),
     ForeignKeyConstraint(["hold_id", "amount"], [hold.c.id, hold.c.amount]),
     CheckConstraint("charged + released = amount", "conserved"),
     CheckConstraint("(kind = 'settled') = (charged > 0)", "zero_is_a_release"),
     _one_of("kind", "settled", "released", "expired"),
+    _not_negative("charged"),
+    _not_negative("released"),
 )
 
 transfer = Table(
@@ -132,13 +149,14 @@ transfer = Table(
     # no foreign keys: a key-share lock on the fee account's row would be taken by every settlement
     Column("debit", Uuid, nullable=False),
     Column("credit", Uuid, nullable=False),
-    Column("amount", BigInteger, CheckConstraint("amount > 0", "amount"), nullable=False),
+    Column("amount", BigInteger, nullable=False),
     Column("asset", Text, nullable=False),
     _time("created_at"),
     Column("xid", Xid8, nullable=False, server_default=text("pg_current_xact_id()")),
     PrimaryKeyConstraint("ref", "leg"),
     CheckConstraint("debit <> credit", "two_sides"),
     Index("ix_transfer_xid", "xid"),
+    _positive("amount"),
 )
 
 house_balance = Table(
@@ -207,9 +225,9 @@ deployment = Table(
     Column("release", Text, nullable=False),
     Column("capacity_class", Text, nullable=False),
     Column("region", Text, nullable=False),
-    Column("ask", BigInteger, CheckConstraint("ask > 0", "ask"), nullable=False),
-    Column("offered", Integer, CheckConstraint("offered >= 0", "offered"), nullable=False),
-    Column("occupied", Integer, CheckConstraint("occupied >= 0", "occupied"), nullable=False),
+    Column("ask", BigInteger, nullable=False),
+    Column("offered", Integer, nullable=False),
+    Column("occupied", Integer, nullable=False),
     _time("offer_until"),
     Column("prefill_tokens_per_second", Integer, nullable=False),
     Column("decode_tokens_per_second", Integer, nullable=False),
@@ -217,6 +235,9 @@ deployment = Table(
     Column("gpu_activity_ppm", Integer),
     UniqueConstraint("agent_id", "name"),
     _one_of("capacity_class", "flexible", "reclaimable"),
+    _positive("ask"),
+    _not_negative("offered"),
+    _not_negative("occupied"),
     postgresql_with={"fillfactor": "50"},
 )
 
@@ -397,11 +418,13 @@ cost_entry = Table(
     Column("lease_id", Uuid, primary_key=True),
     Column("kind", Text, primary_key=True),
     Column("release", Text, nullable=False),
-    Column("amount", BigInteger, CheckConstraint("amount >= 0", "amount"), nullable=False),
-    Column("slot_ms", BigInteger, CheckConstraint("slot_ms >= 0", "slot_ms"), nullable=False),
+    Column("amount", BigInteger, nullable=False),
+    Column("slot_ms", BigInteger, nullable=False),
     _time("booked_at"),
     _one_of("kind", "served", "failed_work", "overhead"),
     Index("ix_cost_entry_release", "release", "booked_at"),
+    _not_negative("amount"),
+    _not_negative("slot_ms"),
 )
 
 schema_functions = Table(

@@ -44,6 +44,13 @@ class Spec(TypedDict):
     parent_pid: int
 
 
+class Report(TypedDict, total=False):
+    """The guard's one line of answer: the child's pid, or why there is no child."""
+
+    pid: int
+    error: str
+
+
 def _prctl(option: int, value: int) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
@@ -71,7 +78,7 @@ def _spawn(spec: Spec) -> "subprocess.Popen[bytes]":
     )
 
 
-def _report(fd: int, message: dict[str, int | str]) -> None:
+def _report(fd: int, message: Report) -> None:
     os.write(fd, json.dumps(message).encode() + b"\n")
     os.close(fd)
 

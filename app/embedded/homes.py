@@ -34,6 +34,16 @@ class Home:
             shutil.rmtree(self.path, ignore_errors=True)
         os.close(self.lock_fd)
 
+    def new_file(self, name: str, account: Account | None, content: str = "") -> Path:
+        """Write a file only we, or only the engine's account, may read (0600), anew."""
+        path = self.path / name
+        path.unlink(missing_ok=True)
+        path.touch(mode=0o600)
+        path.write_text(content)
+        if account is not None:
+            account.own(path)
+        return path
+
     def child(self, name: str, account: Account | None) -> Path:
         """Return a private (0700) directory below the home, owned by the engine's account."""
         directory = self.path / name
@@ -81,7 +91,7 @@ def _persistent(wanted: Path, account: Account | None, *, engine: str) -> Path:
         elsewhere.mkdir(mode=0o755, parents=True, exist_ok=True)
         path.symlink_to(elsewhere)
         path = elsewhere
-    path.mkdir(mode=0o700, exist_ok=True)
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
 
 

@@ -156,8 +156,7 @@ class _Launch:
         password = secrets.token_urlsafe(24)
         fresh = self._run_initdb(password)
         fresh.rename(self.home.path / "data")
-        secret.touch(mode=0o600)
-        secret.write_text(password)
+        self.home.new_file(secret.name, None, password)
         return password
 
     def serve(self) -> tuple[ChildProcess, int]:
@@ -208,12 +207,7 @@ class _Launch:
         fresh = self.home.path / "unfinished"
         shutil.rmtree(fresh, ignore_errors=True)
         self.home.child(fresh.name, self.account)
-        pwfile = self.home.path / "pwfile"
-        pwfile.unlink(missing_ok=True)
-        pwfile.touch(mode=0o600)
-        pwfile.write_text(password)
-        if self.account is not None:
-            self.account.own(pwfile)
+        pwfile = self.home.new_file("pwfile", self.account, password)
         arguments = [
             f"--pgdata={fresh}",
             f"--username={_SUPERUSER}",
@@ -237,12 +231,10 @@ class _Launch:
         return fresh
 
     def _command(self, program: str, *arguments: str, log: str) -> Command:
-        path = self.home.path / log
-        path.write_bytes(b"")
         return Command(
             name=program,
             argv=(str(self.programs / program), *arguments),
-            log=path,
+            log=self.home.new_file(log, None),
             env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"},
             account=self.account,
             # Fast shutdown; then immediate, which still ends every backend; see postgres(1).

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import NoReturn, Self
 
 from app.embedded import guard
 from app.embedded.account import Account
@@ -68,24 +68,18 @@ class ChildProcess:
             ExecFailed: the program is missing, not executable, or its directory is closed to us.
         """
         lifeline_read, lifeline_write = os.pipe()
-        report_read, report_write = os.pipe()
         try:
-            guard_process = _start_guard(command, lifeline_fd=lifeline_read, report_fd=report_write)
+            guard_process, answer = _start_guard(command, lifeline_fd=lifeline_read)
         except BaseException:
             os.close(lifeline_write)
-            os.close(report_read)
             raise
         finally:
             os.close(lifeline_read)
-            os.close(report_write)
-        with os.fdopen(report_read, "rb") as report:
-            line = report.readline()
-        answer: dict[str, Any] = json.loads(line) if line else {"error": "its guard ended"}
-        if "error" in answer:
+        if isinstance(answer, str):
             os.close(lifeline_write)
             guard_process.wait()
-            raise ExecFailed(command.name, reason=answer["error"])
-        return cls(command, pid=answer["pid"], guard_process=guard_process, lifeline=lifeline_write)
+            raise ExecFailed(command.name, reason=answer)
+        return cls(command, pid=answer, guard_process=guard_process, lifeline=lifeline_write)
 
     def status(self) -> int | None:
         """Return the exit status (128 + n for signal n), None while it runs."""
@@ -170,8 +164,14 @@ class ChildProcess:
 
 
 def _start_guard(
-    command: Command, *, lifeline_fd: int, report_fd: int
-) -> "subprocess.Popen[bytes]":
+    command: Command, *, lifeline_fd: int
+) -> tuple["subprocess.Popen[bytes]", int | str]:
+    """Start a guard.
+
+    Returns:
+        The guard, and the pid of the command or why there is none.
+    """
+    report_read, report_write = os.pipe()
     spec: guard.Spec = {
         "argv": list(command.argv),
         "cwd": str(command.cwd),
@@ -181,16 +181,22 @@ def _start_guard(
         "grace_seconds": command.grace_seconds,
         "remove": str(command.remove) if command.remove else None,
         "lifeline_fd": lifeline_fd,
-        "report_fd": report_fd,
+        "report_fd": report_write,
         "parent_pid": os.getpid(),
     }
-    with command.log.open("ab") as log:
-        return subprocess.Popen(
-            [sys.executable, "-I", "-S", guard.__file__, json.dumps(spec)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env=command.env,
-            pass_fds=(lifeline_fd, report_fd, *command.held_fds),
-            start_new_session=True,
-        )
+    with os.fdopen(report_read, "rb") as report, command.log.open("ab") as log:
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", guard.__file__, json.dumps(spec)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=command.env,
+                pass_fds=(lifeline_fd, report_write, *command.held_fds),
+                start_new_session=True,
+            )
+        finally:
+            os.close(report_write)
+        line = report.readline()
+    answer: guard.Report = json.loads(line) if line else {"error": "its guard ended"}
+    return process, answer["pid"] if "pid" in answer else answer["error"]

@@ -102,13 +102,11 @@ def _serve_once(
     port = options.port or free_port()
     password = secrets.token_urlsafe(24)
     configuration = _write_configuration(home, account, port=port, password=password)
-    log = home.path / "valkey.log"
-    log.write_bytes(b"")
     process = ChildProcess.start(
         Command(
             name="valkey",
             argv=(str(program), str(configuration)),
-            log=log,
+            log=home.new_file("valkey.log", None),
             env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"},
             account=account,
             stop_signals=(signal.SIGTERM,),
@@ -142,13 +140,7 @@ def _write_configuration(home: Home, account: Account | None, *, port: int, pass
         "daemonize no",
         'save ""',
     )
-    path = home.path / "valkey.conf"
-    path.unlink(missing_ok=True)
-    path.touch(mode=0o600)
-    path.write_text("\n".join(lines) + "\n")
-    if account is not None:
-        account.own(path)
-    return path
+    return home.new_file("valkey.conf", account, "\n".join(lines) + "\n")
 
 
 def _is_ready(port: int, *, password: str, pid: int) -> bool:

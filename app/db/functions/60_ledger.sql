@@ -13,12 +13,14 @@ BEGIN
   RETURN v_id;
 END $$;
 
--- Credit a wallet, once per p_ref. Returns false when that deposit was booked before.
+-- Credit a wallet, once per p_ref. The first money of an asset also opens our own accounts in it, so
+-- no charge can meet a missing one. Returns false when that deposit was booked before.
 CREATE OR REPLACE FUNCTION offpeak.credit_deposit(p_ref uuid, p_payer text, p_asset text, p_amount bigint)
 RETURNS boolean LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE v_wallet uuid; v_clearing uuid;
 BEGIN
   v_clearing := offpeak.open_account('deposit_clearing', 'offpeak', p_asset);
+  PERFORM offpeak.open_account('fee', 'offpeak', p_asset);
   v_wallet := offpeak.open_account('wallet', p_payer, p_asset);
   PERFORM FROM offpeak.wallet_balance w WHERE w.account_id = v_wallet FOR NO KEY UPDATE;
   INSERT INTO offpeak.transfer(ref, leg, debit, credit, amount, asset, created_at)

@@ -1,6 +1,8 @@
 import os
 import shutil
 import socket
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from app.embedded.postgres import EmbeddedPostgres, PostgresOptions
 from tests.integration.embedded.conftest import needs_root
 from tests.waiting import has_ended
 
+ROOT = Path(__file__).parents[3]
 QUICK = PostgresOptions(fsync=False)
 
 
@@ -73,6 +76,31 @@ def test_one_home_serves_one_instance(open_directory: Path) -> None:
         with pytest.raises(HomeInUse):
             EmbeddedPostgres.start(replace(options, start_seconds=0))
         assert value(server.url, "SELECT 1") == 1
+
+
+def test_a_home_is_whole_and_free_again_after_its_owner_was_killed(open_directory: Path) -> None:
+    script = f"""
+import sys, psycopg
+from pathlib import Path
+from app.embedded.postgres import EmbeddedPostgres, PostgresOptions
+server = EmbeddedPostgres.start(PostgresOptions(home=Path({str(open_directory)!r})))
+with psycopg.connect(server.url) as connection:
+    connection.execute("CREATE TABLE kept AS SELECT 7 AS n")
+print("committed", flush=True)
+sys.stdin.read()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "committed\n"
+        owner.kill()
+    with EmbeddedPostgres.start(PostgresOptions(home=open_directory)) as server:
+        assert value(server.url, "SELECT n FROM kept") == 7
 
 
 def test_a_home_written_by_another_version_is_refused(open_directory: Path) -> None:

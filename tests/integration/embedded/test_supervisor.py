@@ -32,6 +32,19 @@ print(postgres.home.path, valkey.home.path, flush=True)
 sys.stdin.read()
 """
 
+FORKING = """
+import os, signal, sys
+from pathlib import Path
+from app.embedded.supervisor import ChildProcess, Command
+child = ChildProcess.start(Command(name="sleep", argv=("/bin/sleep", "600"), log=Path("{log}")))
+fork = os.fork()
+if fork == 0:
+    os.close(1)
+    signal.pause()
+print(child.pid, fork, flush=True)
+sys.stdin.read()
+"""
+
 
 def shell(tmp_path: Path, script: str, *, grace_seconds: float = 10.0) -> Command:
     return Command(
@@ -60,6 +73,25 @@ def test_nothing_survives_a_parent_killed_by_sigkill() -> None:
         parent.kill()
     wait_until(lambda: all(has_ended(process.pid) for process in family))
     assert not any(path.exists() for path in directories)
+
+
+def test_nothing_survives_even_when_a_fork_of_the_parent_does(tmp_path: Path) -> None:
+    """A fork holds a copy of the lifeline, so the guard also watches who its parent is."""
+    script = FORKING.format(log=tmp_path / "log")
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": IMPORTS},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as parent:
+        assert parent.stdout is not None
+        child, fork = (int(word) for word in parent.stdout.readline().split())
+        parent.kill()
+        wait_until(lambda: has_ended(child))
+        assert not has_ended(fork)
+        os.kill(fork, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("engine", ["postgres", "valkey-server"])
@@ -168,6 +200,13 @@ def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
 def test_ending_before_being_ready_shows_the_log(tmp_path: Path) -> None:
     child = ChildProcess.start(shell(tmp_path, "echo broken disk; exit 4"))
     with pytest.raises(ExitedEarly, match=r"status 4(.|\n)*broken disk"):
+        child.wait_ready(lambda: False, timeout_seconds=30)
+
+
+def test_an_end_with_status_zero_before_being_ready_is_a_failure(tmp_path: Path) -> None:
+    """An engine dies with exit code 0 (vllm#48966)."""
+    child = ChildProcess.start(shell(tmp_path, "exit 0"))
+    with pytest.raises(ExitedEarly, match="status 0"):
         child.wait_ready(lambda: False, timeout_seconds=30)
 
 

@@ -68,6 +68,8 @@ def upgrade() -> None:
         sa.CheckConstraint(
             "kind IN ('served', 'failed_work', 'overhead')", name=op.f("ck_cost_entry_kind")
         ),
+        sa.CheckConstraint("amount >= 0", name=op.f("ck_cost_entry_amount")),
+        sa.CheckConstraint("slot_ms >= 0", name=op.f("ck_cost_entry_slot_ms")),
         sa.PrimaryKeyConstraint("lease_id", "kind", name=op.f("pk_cost_entry")),
         schema="offpeak",
     )
@@ -233,6 +235,7 @@ def upgrade() -> None:
         sa.Column("asset", sa.Text(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("xid", Xid8(), server_default=sa.text("pg_current_xact_id()"), nullable=False),
+        sa.CheckConstraint("amount > 0", name=op.f("ck_transfer_amount")),
         sa.CheckConstraint("debit <> credit", name=op.f("ck_transfer_two_sides")),
         sa.PrimaryKeyConstraint("ref", "leg", name=op.f("pk_transfer")),
         schema="offpeak",
@@ -363,6 +366,9 @@ def upgrade() -> None:
         sa.Column("open_jobs", sa.Integer(), nullable=False),
         sa.Column("payer_seq", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("last_record", sa.Uuid(), nullable=True),
+        sa.CheckConstraint("available >= 0", name=op.f("ck_wallet_balance_available")),
+        sa.CheckConstraint("held >= 0", name=op.f("ck_wallet_balance_held")),
+        sa.CheckConstraint("open_jobs >= 0", name=op.f("ck_wallet_balance_open_jobs")),
         sa.ForeignKeyConstraint(
             ["account_id"],
             ["offpeak.account.id"],
@@ -410,6 +416,9 @@ def upgrade() -> None:
             "capacity_class IN ('flexible', 'reclaimable')",
             name=op.f("ck_deployment_capacity_class"),
         ),
+        sa.CheckConstraint("ask > 0", name=op.f("ck_deployment_ask")),
+        sa.CheckConstraint("occupied >= 0", name=op.f("ck_deployment_occupied")),
+        sa.CheckConstraint("offered >= 0", name=op.f("ck_deployment_offered")),
         sa.ForeignKeyConstraint(
             ["agent_id"], ["offpeak.agent.id"], name=op.f("fk_deployment_agent_id_agent")
         ),
@@ -425,6 +434,7 @@ def upgrade() -> None:
         sa.Column("amount", sa.BigInteger(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
+        sa.CheckConstraint("amount > 0", name=op.f("ck_hold_amount")),
         sa.ForeignKeyConstraint(
             ["account_id"],
             ["offpeak.wallet_balance.account_id"],
@@ -479,6 +489,8 @@ def upgrade() -> None:
         sa.CheckConstraint(
             "charged + released = amount", name=op.f("ck_hold_resolution_conserved")
         ),
+        sa.CheckConstraint("charged >= 0", name=op.f("ck_hold_resolution_charged")),
+        sa.CheckConstraint("released >= 0", name=op.f("ck_hold_resolution_released")),
         sa.ForeignKeyConstraint(
             ["hold_id", "amount"],
             ["offpeak.hold.id", "offpeak.hold.amount"],

@@ -1,0 +1,371 @@
+"""Every job ends once: settled, failed or expired, with its money, slot and record."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from ledger.accounts import AccountKind, account_id, wallet_account
+from tests.integration.books import ASSET, Books, Order, Seller, wallet
+
+BUYER = wallet(1)
+FEES = account_id(AccountKind.FEE, "offpeak", ASSET)
+
+
+def accepted(books: Books, seller: Seller, *, amount: int = 100) -> Any:
+    books.fund(BUYER, amount)
+    order = Order(payer=BUYER, amount=amount, candidates=(seller.deployment_id,))
+    [outcome] = books.accept([order])
+    assert outcome.code == "ok"
+    return outcome
+
+
+def late(books: Books, url: str, job: Any) -> None:
+    with Books(url, role="none") as owner:
+        owner.connection.execute(
+            "UPDATE offpeak.job SET deadline_at = now() - interval '3 s' WHERE id = %s",
+            (job.job_id,),
+        )
+
+
+def house(books: Books, account: object) -> int:
+    return int(
+        books.one(
+            "SELECT coalesce(sum(CASE WHEN credit = %s THEN amount ELSE -amount END), 0)::bigint AS n"
+            " FROM offpeak.transfer WHERE debit = %s OR credit = %s",
+            account,
+            account,
+            account,
+        ).n
+    )
+
+
+def record(books: Books, job_id: object) -> Any:
+    return books.one("SELECT * FROM offpeak.usage_record WHERE record_id = %s", job_id)
+
+
+def test_settling_charges_releases_the_rest_and_returns_the_slot(books: Books) -> None:
+    seller = books.seller(2)
+    job = accepted(books, seller)
+
+    assert books.settle([job], 70) == ["ok"]
+
+    assert books.balance(BUYER) == (30, 0)
+    assert books.occupied(seller) == 0
+    assert books.job_state(job.job_id) == "completed"
+    written = record(books, job.job_id)
+    assert (written.held, written.charge, written.released, written.outcome) == (100, 70, 30, 1)
+    assert (written.payer_seq, written.previous_record) == (1, None)
+    assert len(written.salt) == 32
+
+
+def test_a_charge_never_exceeds_the_hold(books: Books, fresh_database_url: str) -> None:
+    job = accepted(books, books.seller(1))
+
+    assert books.settle([job], 101) == ["over_hold"]
+    assert books.settle([job], -1) == ["over_hold"]
+    assert books.balance(BUYER) == (0, 100)
+
+    with Books(fresh_database_url, role="none") as owner, pytest.raises(psycopg.Error):
+        owner.connection.execute(
+            "INSERT INTO offpeak.hold_resolution VALUES (%s, 101, 'settled', 101, 0, now())",
+            (job.job_id,),
+        )
+
+
+def test_a_zero_charge_is_a_release(books: Books) -> None:
+    job = accepted(books, books.seller(1))
+
+    assert books.settle([job], 0) == ["ok"]
+
+    kind = books.one("SELECT kind FROM offpeak.hold_resolution").kind
+    assert kind == "released"
+    assert books.balance(BUYER) == (100, 0)
+
+
+def test_a_second_result_changes_nothing(books: Books) -> None:
+    job = accepted(books, books.seller(1))
+
+    assert books.settle([job, job], 70) == ["ok", "duplicate"]
+    assert books.settle([job], 30) == ["duplicate"]
+    assert books.end(job.job_id) == "stale"
+    assert books.balance(BUYER) == (30, 0)
+
+
+def test_a_late_result_for_a_lost_lease_is_refused(books: Books) -> None:
+    sellers = [books.seller(1) for _ in range(2)]
+    places = [s.deployment_id for s in sellers]
+    old = accepted(books, sellers[0])
+    new = books.reassign(old.lease_id, places)
+    assert new.code == "ok"
+
+    assert books.settle([old], 70) == ["stale"]
+    assert books.balance(BUYER) == (0, 100)
+    assert books.settle([new], 60) == ["ok"]
+    assert books.settle([old], 70) == ["stale"]
+    assert books.balance(BUYER) == (40, 0)
+    assert [books.occupied(s) for s in sellers] == [0, 0]
+
+
+def test_a_result_from_an_agent_that_does_not_hold_the_lease_is_refused(books: Books) -> None:
+    sellers = [books.seller(1) for _ in range(2)]
+    job = accepted(books, sellers[0])
+    thief = job._replace(agent_id=sellers[1].agent_id)
+
+    assert books.settle([thief], 70) == ["stale"]
+    assert books.job_state(job.job_id) == "accepted"
+
+
+def test_a_failed_job_costs_the_buyer_nothing_and_has_a_record(books: Books) -> None:
+    seller = books.seller(1)
+    job = accepted(books, seller)
+
+    assert books.end(job.job_id) == "ok"
+
+    assert books.balance(BUYER) == (100, 0)
+    assert books.occupied(seller) == 0
+    written = record(books, job.job_id)
+    assert (written.charge, written.released, written.outcome) == (0, 100, 2)
+    cost = books.one("SELECT * FROM offpeak.cost_entry")
+    assert (cost.kind, cost.amount) == ("failed_work", 0)
+    assert house(books, FEES) == 0
+
+
+def test_the_supplier_is_paid_for_served_time_and_for_failures_that_are_not_its_own(
+    books: Books, fresh_database_url: str
+) -> None:
+    seller = books.seller(2, ask=10_000)
+    served, failed = (accepted(books, seller) for _ in range(2))
+    with Books(fresh_database_url, role="none") as owner:
+        owner.connection.execute(
+            "UPDATE offpeak.lease SET started_at = started_at - interval '2 s'"
+        )
+
+    books.settle([served], 100)
+    books.end(failed.job_id, paid=True)
+
+    costs = books.rows("SELECT kind, amount, slot_ms FROM offpeak.cost_entry ORDER BY kind")
+    assert [c.kind for c in costs] == ["failed_work", "served"]
+    for cost in costs:
+        assert cost.amount == 10_000 * cost.slot_ms // 1_000
+        assert cost.slot_ms >= 2_000
+    assert house(books, FEES) == 100 - sum(c.amount for c in costs)
+
+
+def test_slot_time_beyond_the_cap_is_not_paid(books: Books, fresh_database_url: str) -> None:
+    seller = books.seller(1, ask=1_000)
+    job = accepted(books, seller)
+    with Books(fresh_database_url, role="none") as owner:
+        owner.connection.execute("UPDATE offpeak.lease SET started_at = now() - interval '1 hour'")
+
+    books.settle([job], 100)
+
+    assert books.one("SELECT amount FROM offpeak.cost_entry").amount == 60 * 1_000
+
+
+def test_an_expired_job_ends_with_hold_and_lease_but_its_slot_waits_for_the_engine(
+    books: Books, fresh_database_url: str
+) -> None:
+    seller = books.seller(1)
+    job = accepted(books, seller)
+    late(books, fresh_database_url, job)
+
+    assert [row.code for row in books.rows("SELECT * FROM offpeak.expire_due(100)")] == ["ok"]
+
+    assert books.job_state(job.job_id) == "expired"
+    assert books.balance(BUYER) == (100, 0)
+    assert books.occupied(seller) == 1, "the engine may still be running it"
+    confirmed = books.one(
+        "SELECT offpeak.confirm_leases(%s, %s, %s)", [job.lease_id], [seller.agent_id], ["done"]
+    )
+    assert confirmed[0] == 1
+    assert books.occupied(seller) == 0
+    assert books.settle([job], 50) == ["stale"]
+
+
+def test_expiry_loses_to_a_settlement_that_was_first(books: Books, fresh_database_url: str) -> None:
+    job = accepted(books, books.seller(1))
+    late(books, fresh_database_url, job)
+    assert books.settle([job], 10) == ["ok"]
+
+    assert books.rows("SELECT * FROM offpeak.expire_due(100)") == []
+    assert books.balance(BUYER) == (90, 0)
+
+
+def test_settle_fail_and_expire_racing_end_a_job_once(
+    books: Books, fresh_database_url: str
+) -> None:
+    seller = books.seller(16)
+    jobs = [accepted(books, seller) for _ in range(16)]
+    for job in jobs:
+        late(books, fresh_database_url, job)
+
+    def settle(job: Any) -> bool:
+        with Books(fresh_database_url) as own:
+            return own.settle([job], 60) == ["ok"]
+
+    def fail(job: Any) -> bool:
+        with Books(fresh_database_url) as own:
+            return own.end(job.job_id) == "ok"
+
+    def expire(_: Any) -> bool:
+        with Books(fresh_database_url) as own:
+            return bool(own.rows("SELECT * FROM offpeak.expire_due(3)"))
+
+    with ThreadPoolExecutor(max_workers=24) as pool:
+        ran = [pool.submit(act, job) for job in jobs for act in (settle, fail, expire)]
+        for future in ran:
+            future.result()
+    books.rows("SELECT * FROM offpeak.expire_due(100)")
+
+    ends = books.rows("SELECT * FROM offpeak.hold_resolution")
+    assert len(ends) == len(jobs)
+    charged = sum(end.charged for end in ends)
+    assert books.balance(BUYER) == (100 * len(jobs) - charged, 0)
+    sequence = [r.payer_seq for r in books.rows("SELECT payer_seq FROM offpeak.usage_record")]
+    assert sorted(sequence) == list(range(1, len(jobs) + 1))
+
+
+def test_records_of_a_wallet_are_numbered_and_linked(books: Books) -> None:
+    seller = books.seller(3)
+    jobs = [accepted(books, seller) for _ in range(3)]
+
+    books.settle(jobs[:2], 10)
+    books.end(jobs[2].job_id)
+
+    rows = books.rows("SELECT * FROM offpeak.usage_record ORDER BY payer_seq")
+    assert [r.payer_seq for r in rows] == [1, 2, 3]
+    assert [r.previous_record for r in rows] == [None, rows[0].record_id, rows[1].record_id]
+
+
+def test_a_job_gets_two_faulted_attempts_and_never_the_failed_agent_again(books: Books) -> None:
+    sellers = [books.seller(1) for _ in range(3)]
+    places = [s.deployment_id for s in sellers]
+    job = accepted(books, sellers[0])
+
+    second = books.reassign(job.lease_id, places)
+    third = books.reassign(second.lease_id, places)
+
+    assert second.code == "ok"
+    assert second.agent_id != sellers[0].agent_id
+    assert third.code == "exhausted"
+    assert books.job_state(job.job_id) == "accepted", "the caller ends it"
+    assert books.balance(BUYER) == (0, 100), "the hold is untouched by retries"
+
+
+def test_faultless_moves_are_free_up_to_five_dispatches(books: Books) -> None:
+    sellers = [books.seller(1) for _ in range(2)]
+    places = [s.deployment_id for s in sellers]
+    moved = accepted(books, sellers[0])
+
+    codes = []
+    for _ in range(5):
+        moved = books.reassign(moved.lease_id, places, fault=False)
+        codes.append(moved.code)
+        if moved.code != "ok":
+            break
+
+    assert codes == ["ok"] * 4 + ["exhausted"]
+
+
+def test_a_job_without_a_slot_waits_ahead_of_new_accepts(books: Books) -> None:
+    first, second = books.seller(1), books.seller(1)
+    places = [first.deployment_id, second.deployment_id]
+    job = accepted(books, first)
+    books.fund(BUYER, 1_000)
+    blocker = Order(payer=BUYER, amount=1, candidates=(second.deployment_id,))
+    [blocking] = books.accept([blocker])
+
+    waiting = books.reassign(job.lease_id, places)
+    assert waiting.code == "queued"
+    assert books.job_state(job.job_id) == "queued"
+
+    books.settle([blocking], 1)
+    newcomer = Order(payer=BUYER, amount=1, candidates=tuple(places))
+    assert books.accept([newcomer])[0].code == "no_slot"
+
+    placed = books.one(
+        "SELECT * FROM offpeak.place_queued_many(%s::uuid[], %s::uuid[], %s::text[])",
+        [job.job_id],
+        [uuid4()],
+        ["{" + ",".join(map(str, places)) + "}"],
+    )
+    assert (placed.code, placed.agent_id) == ("ok", second.agent_id)
+    assert books.accept([newcomer])[0].code == "ok", "the failed agent still serves others"
+    assert books.settle([placed], 5) == ["ok"]
+
+
+def test_house_balances_lose_nothing_to_transactions_that_commit_late(
+    books: Books, fresh_database_url: str
+) -> None:
+    """A roll-up while an older transaction is open must leave that one's transfers for later."""
+    seller = books.seller(4)
+    jobs = [accepted(books, seller) for _ in range(4)]
+    books.settle(jobs[:1], 10)
+
+    with psycopg.connect(fresh_database_url) as slow:  # takes its xid first, commits last
+        slow.execute("SELECT pg_current_xact_id()")
+        books.settle(jobs[1:2], 10)
+        books.one("SELECT offpeak.roll_up_house()")
+        slow.execute(
+            "INSERT INTO offpeak.transfer(ref, leg, debit, credit, amount, asset, created_at)"
+            " VALUES (gen_random_uuid(), 1, %s, %s, 5, %s, now())",
+            (wallet_account(BUYER, ASSET), FEES, ASSET),
+        )
+    books.settle(jobs[2:], 10)
+    books.one("SELECT offpeak.roll_up_house()")
+    books.one("SELECT offpeak.roll_up_house()")
+
+    rolled = books.one("SELECT balance FROM offpeak.house_balance WHERE account_id = %s", FEES)
+    assert rolled.balance == house(books, FEES)
+
+
+def test_a_deposit_is_credited_once(books: Books) -> None:
+    ref = Order(payer=BUYER, amount=1, candidates=()).job_id
+    credits = [
+        books.one("SELECT offpeak.credit_deposit(%s, %s, %s, 500)", ref, BUYER, ASSET)[0]
+        for _ in range(2)
+    ]
+    assert credits == [True, False]
+    assert books.balance(BUYER) == (500, 0)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE offpeak.wallet_balance SET available = 10",
+        "INSERT INTO offpeak.transfer SELECT * FROM offpeak.transfer",
+        "DELETE FROM offpeak.hold",
+        "UPDATE offpeak.job SET state = 'completed'",
+        "UPDATE offpeak.deployment SET offered = 99",
+        "DELETE FROM offpeak.usage_record",
+        "SELECT * FROM offpeak.wallet_balance FOR UPDATE",
+        "SELECT offpeak._random_salt()",
+        "CREATE TABLE offpeak.own(i int)",
+        "CREATE TABLE public.own(i int)",
+    ],
+)
+def test_the_application_role_changes_money_and_slots_by_function_only(
+    books: Books, statement: str
+) -> None:
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        books.connection.execute(statement.encode())
+
+
+def test_content_goes_after_its_time_and_digests_stay(
+    books: Books, fresh_database_url: str
+) -> None:
+    seller = books.seller(2)
+    done, running = accepted(books, seller), accepted(books, seller)
+    books.settle([done], 10)
+    with Books(fresh_database_url, role="none") as owner:
+        owner.connection.execute("UPDATE offpeak.job SET content_until = now() - interval '1 s'")
+
+    assert books.one("SELECT offpeak.purge_content(100)")[0] == 1
+
+    kept = {r.id: r for r in books.rows("SELECT id, request, result FROM offpeak.job")}
+    assert (kept[done.job_id].request, kept[done.job_id].result) == (None, None)
+    assert kept[running.job_id].request == b"sealed"
+    assert books.rows("SELECT request_digest FROM offpeak.request_authorization")
