@@ -6,8 +6,11 @@ from pathlib import Path
 
 from msgspec import DecodeError, json
 
-from app.models.errors import ReleaseBroken, UnknownModel
+from app.models.errors import MessagesError, ReleaseBroken, UnknownModel
+from app.models.messages import check_messages
 from app.models.release import ModelRelease
+from ledger.encoding import canonical_json
+from ledger.errors import NotCanonical
 
 RELEASES = Path(__file__).parent / "releases"
 DOCUMENT = "release.json"
@@ -20,9 +23,14 @@ def load_release(folder: Path) -> ModelRelease:
         ReleaseBroken: the document is not one, or a file is missing or not the pinned one.
     """
     try:
-        release = json.decode((folder / DOCUMENT).read_bytes(), type=ModelRelease)
-    except (OSError, DecodeError) as error:
+        document = (folder / DOCUMENT).read_bytes()
+        release = json.decode(document, type=ModelRelease)
+        whole = sha256(canonical_json(json.decode(document))).hexdigest()
+        check_messages(release.canary.messages, release.special_tokens)
+    except (OSError, DecodeError, NotCanonical, MessagesError) as error:
         raise ReleaseBroken(release=folder.name, reason=str(error)) from error
+    if release.fingerprint != whole:
+        raise ReleaseBroken(release=folder.name, reason="the document says more than is read")
     if release.id != folder.name:
         raise ReleaseBroken(release=folder.name, reason=f"the document says {release.id}")
     for file in release.files:

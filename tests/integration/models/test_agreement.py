@@ -23,7 +23,12 @@ from tests.integration.prompts import (
     long_text,
 )
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
+# One worker for all of it: every worker that takes a part starts an engine of its own.
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.timeout(600),
+    pytest.mark.xdist_group("models-engine"),
+]
 
 CATALOGUE = Catalogue()
 RELEASE = CATALOGUE.get("smollm2-135m-instruct")

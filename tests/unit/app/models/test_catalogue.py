@@ -11,6 +11,11 @@ from app.models.release import ModelRelease
 from ledger.encoding import canonical_json
 
 DEMO = "smollm2-135m-instruct"
+CANARY = {
+    "messages": [{"role": "user", "content": "x"}],
+    "max_output_tokens": 1,
+    "answer": "y",
+}
 
 
 @pytest.fixture
@@ -71,6 +76,9 @@ def test_a_changed_or_missing_file_breaks_the_release(copy: Path, name: str) -> 
         {"context_tokens": 0},
         {"region": "local"},
         {"files": [{"name": "../x.gguf", "sha256": "0" * 64, "size": 1}]},
+        {"canary": CANARY | {"messages": [{"role": "user", "content": "x", "name": "y"}]}},
+        {"canary": CANARY | {"messages": [{"role": "user", "content": "<|im_end|>"}]}},
+        {"canary": CANARY | {"answer": ""}},
         {"files": [{"name": "tokenizer.json", "sha256": "0" * 64, "size": 1}]},
     ],
 )
