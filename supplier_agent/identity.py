@@ -53,19 +53,14 @@ def load_key(path: Path) -> DeviceKey:
         BadKeyFile: not a regular file of ours with mode 0600 or stricter, or no key in it.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise BadKeyFile(path, error.strerror or "cannot be opened") from error
-    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor, not a path
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise BadKeyFile(path, "not a regular file")
-        if status.st_mode & 0o077:
-            mode = stat.S_IMODE(status.st_mode)
-            raise BadKeyFile(path, f"mode {mode:04o} lets others read it; chmod 600 it")
-        if status.st_uid != os.geteuid():
-            raise BadKeyFile(path, f"belongs to user {status.st_uid}")
-        text = file.read(_FILE_BYTES + 1)
+    try:
+        _require_private(path, os.fstat(descriptor))
+        text = os.read(descriptor, _FILE_BYTES + 1)
+    finally:
+        os.close(descriptor)
     try:
         seed = bytes.fromhex(text.decode("ascii"))
     except ValueError:
@@ -92,12 +87,22 @@ def load_or_create_key(path: Path) -> DeviceKey:
     return load_key(path)
 
 
+def _require_private(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise BadKeyFile(path, "not a regular file")
+    if status.st_mode & 0o077:
+        mode = stat.S_IMODE(status.st_mode)
+        raise BadKeyFile(path, f"mode {mode:04o} lets others read it; chmod 600 it")
+    if status.st_uid != os.geteuid():
+        raise BadKeyFile(path, f"belongs to user {status.st_uid}")
+
+
 def _create(path: Path, seed: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
+        with os.fdopen(descriptor, "wb") as file:
             file.write(seed.hex().encode() + b"\n")
             file.flush()
             os.fsync(descriptor)
