@@ -83,7 +83,8 @@ class ChildProcess:
 
     def status(self) -> int | None:
         """Return the exit status (128 + n for signal n), None while it runs."""
-        return self._guard.poll()
+        status = self._guard.poll()
+        return None if status is None else _as_shell(status)
 
     def wait(self, timeout_seconds: float) -> int:
         """Wait for the command to end by itself.
@@ -92,9 +93,10 @@ class ChildProcess:
             StartTimeout: it still ran at the end of the time; it has been stopped.
         """
         try:
-            return self._guard.wait(timeout_seconds)
+            self._guard.wait(timeout_seconds)
         except subprocess.TimeoutExpired:
             self._give_up(timeout_seconds)
+        return self.stop()
 
     def wait_ready(self, probe: Callable[[], bool], *, timeout_seconds: float) -> None:
         """Return once `probe` says yes.
@@ -105,8 +107,8 @@ class ChildProcess:
         """
         end = time.monotonic() + timeout_seconds
         while not probe():
-            status = self.status()
-            if status is not None:
+            if self.status() is not None:
+                status = self.stop()
                 raise ExitedEarly(self.command.name, status=status, log_tail=self.log_tail())
             if time.monotonic() >= end:
                 self._give_up(timeout_seconds)
@@ -141,10 +143,10 @@ class ChildProcess:
                 self._lifeline = None
         patience = self.command.grace_seconds * len(self.command.stop_signals)
         try:
-            return self._guard.wait(patience + _KILL_MARGIN_SECONDS)
+            return _as_shell(self._guard.wait(patience + _KILL_MARGIN_SECONDS))
         except subprocess.TimeoutExpired:
             self._guard.kill()
-            return self._guard.wait()
+            return _as_shell(self._guard.wait())
 
     def _give_up(self, timeout_seconds: float) -> NoReturn:
         tail = self.log_tail()
@@ -161,6 +163,10 @@ class ChildProcess:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
+
+
+def _as_shell(status: int) -> int:
+    return status if status >= 0 else 128 - status
 
 
 def _start_guard(

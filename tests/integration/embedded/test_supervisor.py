@@ -219,6 +219,15 @@ def test_not_being_ready_in_time_shows_the_log_and_stops_it(tmp_path: Path) -> N
     assert has_ended(child.pid)
 
 
+def test_a_command_that_ended_by_itself_leaves_no_descriptor_open(tmp_path: Path) -> None:
+    before = psutil.Process().num_fds()
+    assert ChildProcess.start(shell(tmp_path, "exit 0")).wait(30) == 0
+    failing = ChildProcess.start(shell(tmp_path, "exit 1"))
+    with pytest.raises(ExitedEarly):
+        failing.wait_ready(lambda: False, timeout_seconds=30)
+    assert psutil.Process().num_fds() == before
+
+
 def test_a_directory_goes_when_its_process_is_stopped(tmp_path: Path) -> None:
     directory = tmp_path / "scratch"
     directory.mkdir()
