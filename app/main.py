@@ -13,6 +13,7 @@ from app.access import Access
 from app.assembly import Gateway, build_gateway
 from app.capacity import endpoints as capacity_endpoints
 from app.config import Settings
+from app.kit.memory import settle_memory
 from app.kit.raw_routes import RawRoute
 from app.operations import endpoints as operations_endpoints
 from app.quotes import endpoints as quotes_endpoints
@@ -67,9 +68,10 @@ def raw_routes(gateway: Gateway) -> list[RawRoute]:
 
 
 def add_raw_routes(app: FastAPI, raw: list[RawRoute]) -> None:
-    """Mount thin routes and put them into the OpenAPI document."""
-    for each in raw:
-        app.router.routes.append(Route(each.path, each.endpoint, methods=[each.method]))
+    """Mount thin routes, found before all others, and put them into the OpenAPI document."""
+    app.router.routes[:0] = [
+        Route(each.path, each.endpoint, methods=[each.method]) for each in raw
+    ]
     app.openapi = lambda: openapi.document(app, raw)  # type: ignore[method-assign]  # FastAPI's documented way
 
 
@@ -78,6 +80,7 @@ def lifespan_of(gateway: Gateway) -> Callable[[FastAPI], AbstractAsyncContextMan
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncGenerator[None]:
+        settle_memory()
         loops = [asyncio.create_task(gateway.market_loop.run(), name="market")]
         try:
             yield

@@ -10,6 +10,7 @@ from app.admission.errors import QuoteUsed
 from app.admission.repository import AcceptTerms, AdmissionRepository
 from app.db.engine import Database
 from app.db.failures import is_transient
+from app.jobs.content import StoredRequest, seal_request
 from app.kit.batcher import Batcher, BatchLimits
 from app.kit.cipher import ContentCipher
 from app.kit.clock import unix_ms
@@ -61,8 +62,8 @@ class AdmissionService:
             lease_id=self._ids.new(),
             account_id=wallet_account(presented.authorization.payer, self._terms.asset),
             checked=checked,
-            request_sealed=self._cipher.seal(
-                presented.request_canonical, job_id=job_id, part="request"
+            request_sealed=seal_request(
+                self._cipher, job_id, StoredRequest(presented.salt, presented.request_canonical)
             ),
             candidates=candidates,
         )

@@ -141,8 +141,11 @@ class MarketLoop:
             capacity = CapacityRepository(tx)
             markets = await capacity.markets(fresh=self._fresh)
             costs = await self._costs.read(capacity, monotonic=monotonic)
+            deployments = await capacity.deployments(fresh=self._fresh)
             read_at = await capacity.now()
-        self._snapshot = MarketSnapshot(read_at, time.monotonic(), tuple(markets), costs)
+        self._snapshot = MarketSnapshot(
+            read_at, time.monotonic(), tuple(markets), deployments, costs
+        )
         return self._snapshot
 
     async def run(self) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from app.capacity.errors import NoFreshOffer, PriceStale
+from app.capacity.placement import DeploymentOffer
 from ledger.money import Nano
 from pricing.floor import CostTotals, Floor
 
@@ -59,6 +60,7 @@ class MarketSnapshot:
     read_at: datetime
     read_monotonic: float
     markets: tuple[Market, ...] = ()
+    deployments: tuple[DeploymentOffer, ...] = ()
     costs: Mapping[str, CostTotals] = field(default_factory=dict)
     """Measured cost of each release over the trailing window."""
 

@@ -20,7 +20,6 @@ class DeploymentOffer:
     """One fresh deployment as last read."""
 
     id: UUID
-    agent_id: UUID
     release: str
     region: str
     capacity_class: str

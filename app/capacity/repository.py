@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.capacity.costs import BookedSums
 from app.capacity.market import Market, Offer, PricePoint
+from app.capacity.placement import DeploymentOffer
 from app.db.tables import (
     agent_session,
     capacity_event,
@@ -69,6 +70,27 @@ class CapacityRepository:
         points = await self._latest_points()
         keys = sorted({*offers, *points}, key=lambda key: (key.release, key.region))
         return [Market(key.release, key.region, offers.get(key), points.get(key)) for key in keys]
+
+    async def deployments(self, *, fresh: timedelta) -> tuple[DeploymentOffer, ...]:
+        """Return every fresh deployment that offers slots."""
+        d = deployment.c
+        query = (
+            select(deployment)
+            .join(agent_session, agent_session.c.agent_id == d.agent_id)
+            .where(is_fresh(fresh), d.offered > 0, d.offer_until > func.now())
+        )
+        return tuple(
+            DeploymentOffer(
+                id=row.id,
+                release=row.release,
+                region=row.region,
+                capacity_class=row.capacity_class,
+                ask=Nano(row.ask),
+                offered=row.offered,
+                occupied=row.occupied,
+            )
+            for row in await self._tx.execute(query)
+        )
 
     async def _offers(self, *, fresh: timedelta) -> dict[MarketKey, Offer]:
         d = deployment.c

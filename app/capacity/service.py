@@ -36,6 +36,8 @@ class MarketService:
         self._rules = rules
         self._stale = stale
         self._monotonic = monotonic
+        self._prices: dict[tuple[str, str], MarketPrice] = {}
+        self._prices_of: MarketSnapshot | None = None
 
     def snapshot(self) -> MarketSnapshot:
         """Return the latest view.
@@ -62,10 +64,18 @@ class MarketService:
         snapshot = self.snapshot()
         now = snapshot.database_time(monotonic=self._monotonic())
         market = choose_market(snapshot, release, region=region, now=now, stale=self._stale)
-        return self.price_of(market, snapshot.costs)
+        return self._price_in(snapshot, market)
 
-    def price_of(self, market: PricedMarket, costs: Mapping[str, CostTotals]) -> MarketPrice:
-        """Return a market's rates, never below its floor."""
+    def _price_in(self, snapshot: MarketSnapshot, market: PricedMarket) -> MarketPrice:
+        """Return a market's price, computed once for each view of it."""
+        if self._prices_of is not snapshot:
+            self._prices, self._prices_of = {}, snapshot
+        key = (market.release, market.region)
+        if key not in self._prices:
+            self._prices[key] = self._price(market, snapshot.costs)
+        return self._prices[key]
+
+    def _price(self, market: PricedMarket, costs: Mapping[str, CostTotals]) -> MarketPrice:
         rates = rates_for(market.point.floor, self._rules.curve, market.point.load_ppm)
         speeds = self._speeds(costs.get(market.release, NOTHING_MEASURED))
         ask = covered_ask(rates, speeds.prefill, speeds.decode, self._rules.margin_ppm)

@@ -1,0 +1,74 @@
+"""The worker: what must happen whether or not anybody asks. Any number may run.
+
+Each piece of work is safe to do twice at once: price points have one writer by advisory lock,
+sweeping skips what another holds, signing is deterministic.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from app.assembly import build_price_point_loop, database_of, record_service_of
+from app.config import Settings
+from app.db.engine import Database
+from app.finance.check import LedgerCheck
+from app.finance.house import HouseBooks
+from app.jobs.sweeper import Sweeper
+from app.kit.periodic import Periodic
+
+SIGN_LIMIT = 500
+ROLL_UP_SECONDS = 10
+PURGE_SECONDS = 10
+SIGN_SECONDS = 5
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """The background loops of one process."""
+
+    database: Database
+    loops: Sequence[Periodic]
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run all loops until `stop` is set; the round under way is given up cleanly."""
+        tasks = [asyncio.create_task(loop.run(), name=loop.name) for loop in self.loops]
+        log.info("worker started", loops=[loop.name for loop in self.loops])
+        try:
+            await stop.wait()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self.database.dispose()
+            log.info("worker stopped")
+
+
+def build_worker(settings: Settings) -> Worker:
+    """Return the worker. Connections open when it runs.
+
+    Raises:
+        MissingKey: the record key is not set.
+    """
+    database = database_of(settings)
+    sweeper, check = Sweeper(database), LedgerCheck(database)
+    records = record_service_of(settings, database)
+    points = build_price_point_loop(settings, database)
+
+    async def checked() -> None:
+        report = await check.run_and_halt()
+        if not report.is_clean:
+            log.error("the books do not add up: accepting is stopped", broken=report.summary())
+
+    loops = [
+        Periodic("price-points", settings.price_point_interval_seconds, points.run_round),
+        Periodic("expiry", settings.sweep_interval_seconds, sweeper.expire_once),
+        Periodic("retention", PURGE_SECONDS, sweeper.purge_once),
+        Periodic("house-balances", ROLL_UP_SECONDS, HouseBooks(database).roll_up_once),
+        Periodic("signatures", SIGN_SECONDS, lambda: records.sign_unsigned(SIGN_LIMIT)),
+        Periodic("ledger-check", settings.ledger_check_seconds, checked),
+    ]
+    return Worker(database, loops)

@@ -1,0 +1,91 @@
+"""The check finds whatever does not add up, and closes the gates."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from app.db.engine import Database, open_database
+from app.finance.check import LedgerCheck
+from app.finance.house import HouseBooks
+from app.finance.rules import RULES
+from tests.integration.books import Books, Order, wallet
+
+BUYER = wallet(1)
+
+CORRUPTIONS = {
+    "wallet-balance": "UPDATE offpeak.wallet_balance SET available = available + 1",
+    "wallet-held": "UPDATE offpeak.wallet_balance SET available = available - 1, held = held + 1",
+    "wallet-open-jobs": "UPDATE offpeak.wallet_balance SET open_jobs = open_jobs + 1",
+    "wallet-sequence": "UPDATE offpeak.usage_record SET payer_seq = 9 WHERE payer_seq = 2",
+    "hold-of-job": "DELETE FROM offpeak.hold_resolution",
+    "record-of-job": "DELETE FROM offpeak.usage_record WHERE payer_seq = 1",
+    "charge-transfer": "UPDATE offpeak.transfer SET amount = amount + 1 WHERE credit IN"
+    " (SELECT id FROM offpeak.account WHERE kind = 'fee')",
+    "supplier-accrual": "UPDATE offpeak.cost_entry SET amount = amount + 1 WHERE amount > 0",
+    "known-accounts": "DELETE FROM offpeak.account WHERE kind = 'fee'",
+    "house-balance": "UPDATE offpeak.house_balance SET balance = balance + 1",
+    "occupied-slots": "UPDATE offpeak.deployment SET occupied = occupied + 1",
+    "active-lease": "UPDATE offpeak.lease SET state = 'active', ended_at = NULL WHERE attempt = 1",
+    "charge-of-usage": "UPDATE offpeak.usage_record SET input_tokens = 2000000 WHERE outcome = 1",
+}
+
+
+@pytest.fixture
+async def database(fresh_database_url: str) -> AsyncIterator[Database]:
+    database = open_database(fresh_database_url)
+    yield database
+    await database.dispose()
+
+
+@pytest.fixture
+def busy_books(fresh_database_url: str) -> Iterator[Books]:
+    """Books with a settled, a failed and a running job."""
+    with Books(fresh_database_url) as books:
+        books.fund(BUYER, 10_000)
+        seller = books.seller(4, ask=10_000_000)
+        orders = [
+            Order(payer=BUYER, amount=1_000, candidates=(seller.deployment_id,)) for _ in range(3)
+        ]
+        settled, failed, _running = books.accept(orders)
+        assert books.settle([settled], 0) == ["ok"]
+        books.end(failed.job_id, paid=True)
+        yield books
+
+
+async def test_books_in_use_are_clean(busy_books: Books, database: Database) -> None:
+    await HouseBooks(database).roll_up_once()
+
+    report = await LedgerCheck(database).run_and_halt()
+
+    assert report.is_clean, report.summary()
+    assert (report.totals.holds, report.totals.open_holds, report.totals.records) == (3, 1, 2)
+    assert not busy_books.rows("SELECT * FROM offpeak.ledger_halt")
+
+
+def test_every_rule_has_a_corruption_that_breaks_it() -> None:
+    assert set(CORRUPTIONS) == {rule.name for rule in RULES}
+
+
+@pytest.mark.parametrize("name", CORRUPTIONS)
+async def test_a_broken_rule_is_found_and_stops_accepting(
+    busy_books: Books, database: Database, fresh_database_url: str, name: str
+) -> None:
+    if name == "charge-transfer":
+        seller = busy_books.seller(1)
+        order = Order(payer=BUYER, amount=1_000, candidates=(seller.deployment_id,))
+        assert busy_books.settle(busy_books.accept([order]), 500) == ["ok"]
+    await HouseBooks(database).roll_up_once()
+    with Books(fresh_database_url, role="none") as owner:
+        owner.connection.execute(CORRUPTIONS[name].encode())
+
+    report = await LedgerCheck(database).run_and_halt()
+
+    broken = {finding.rule.name for finding in report.findings if finding.count}
+    assert name in broken
+    assert all(f.differences for f in report.findings if f.count)
+    seller = busy_books.seller(1)
+    order = Order(payer=BUYER, amount=1, candidates=(seller.deployment_id,))
+    assert busy_books.accept([order])[0].code == "halted"
+
+    assert await LedgerCheck(database).clear() == 1
+    assert busy_books.accept([order])[0].code == "ok"
