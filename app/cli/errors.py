@@ -63,6 +63,6 @@ class LedgerMismatch(CliError):
     code = "ledger-mismatch"
     next_step = "running jobs still settle; find the cause before anything is cleared"
 
-    def __init__(self, mismatches: int) -> None:
-        super().__init__(f"{mismatches} figures do not agree")
-        self.mismatches = mismatches
+    def __init__(self, broken: str) -> None:
+        super().__init__(f"broken rules: {broken}")
+        self.broken = broken

@@ -1,6 +1,7 @@
 """`offpeak ledger check`."""
 
 import asyncio
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,17 +25,37 @@ def group() -> None:
 @app.command(epilog="Example: offpeak ledger check --json")
 def check(*, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
     """Recompute every balance, hold and lease; a mismatch stops new spending."""
-    output = Output(as_json=as_json)
     report = asyncio.run(checked(home))
-    document = report.document()
-    rows = [(name, str(value)) for name, value in document.items()]
-    output.show(document, lambda data: data.print(pairs(None, rows)))
-    if report.mismatches:
-        raise LedgerMismatch(len(report.mismatches))
+    rows = [("as of", report.as_of.isoformat())]
+    rows += [(name, str(count)) for name, count in asdict(report.totals).items()]
+    for finding in report.findings:
+        state = f"{finding.count} differences" if finding.count else "holds"
+        rows.append((finding.rule.name, state))
+    document = report_document(report)
+    Output(as_json=as_json).show(document, lambda data: data.print(pairs(None, rows)))
+    if not report.is_clean:
+        raise LedgerMismatch(report.summary())
+
+
+def report_document(report: "Report") -> dict[str, object]:
+    """Return a report as JSON: every rule with its first differences."""
+    return {
+        "as_of": report.as_of.isoformat(),
+        "clean": report.is_clean,
+        "totals": asdict(report.totals),
+        "rules": [
+            {
+                "name": finding.rule.name,
+                "differences": finding.count,
+                "first": [asdict(difference) for difference in finding.differences],
+            }
+            for finding in report.findings
+        ],
+    }
 
 
 async def checked(home: Path) -> "Report":
-    """Run the check in one snapshot of the database."""
+    """Run the check in one snapshot of the database; stop accepting when it fails."""
     from app.cli.server import read_settings  # noqa: PLC0415  # --help does without
     from app.db.engine import open_database  # noqa: PLC0415
     from app.finance.check import LedgerCheck  # noqa: PLC0415
@@ -42,6 +63,6 @@ async def checked(home: Path) -> "Report":
     settings = read_settings(home)
     database = open_database(settings.database_url.get_secret_value(), pool_size=1)
     try:
-        return await LedgerCheck(database).run()
+        return await LedgerCheck(database).run_and_halt()
     finally:
         await database.dispose()

@@ -10,7 +10,7 @@ from rich.table import Table
 Draw = Callable[[Console], None]
 
 _KEPT = {ord("\n"), ord("\t")}
-_CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160))}
+_CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "�")
 _CONTROLS = {code: shown for code, shown in _CONTROLS.items() if code not in _KEPT}
 
 

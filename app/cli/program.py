@@ -4,7 +4,8 @@ import json
 import os
 import sys
 import traceback
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -29,8 +30,6 @@ from app.cli import (
 from app.cli.exits import table
 from app.cli.failures import describe
 
-_ARGUMENTS = "offpeak.arguments"
-
 HELP = f"""Open-model inference on spare GPU capacity: quote, authorize, answer, receipt.
 
 Try it: `offpeak demo`. Stay up: `offpeak up`, then `offpeak ask "..."` in another shell.
@@ -42,24 +41,25 @@ Exit codes:
 
 
 class Program(TyperGroup):
-    """The root command: expected failures are one line on stderr, never a traceback."""
+    """The root command: a failure is one line on stderr and an exit code, never a traceback."""
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
-        """Remember the arguments, to know whether an early failure is to be told as JSON."""
-        ctx.meta[_ARGUMENTS] = tuple(args)
-        return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: typer.Context) -> object:
-        """Run the command and tell how it failed."""
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,  # typer's signature
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command line; typer itself tells of wrong usage (2) and Ctrl-C (130)."""
+        arguments = tuple(sys.argv[1:] if args is None else args)
         try:
-            return super().invoke(ctx)
-        except (typer.Exit, typer.Abort):
-            raise
-        except (Exception, KeyboardInterrupt) as error:
-            if hasattr(error, "exit_code"):  # wrong usage, which typer itself tells
-                raise
-            arguments: tuple[str, ...] = ctx.meta[_ARGUMENTS]
-            raise typer.Exit(_tell(error, arguments)) from error
+            return super().main(
+                args, prog_name, complete_var, standalone_mode, windows_expand_args, **extra
+            )
+        except Exception as error:  # noqa: BLE001  # the top of the program
+            sys.exit(_tell(error, arguments))
 
 
 app = typer.Typer(

@@ -21,7 +21,7 @@ def read_settings(home: Path) -> "Settings":
     from app.config import Settings  # noqa: PLC0415  # half a second
 
     path = home / SETTINGS_FILE
-    return Settings(_env_file=path if path.is_file() else None)  # type: ignore[call-arg]  # pydantic's plugin asks for what the environment gives
+    return Settings(_env_file=path if path.is_file() else None)
 
 
 def require_development(settings: "Settings", command: str) -> None:

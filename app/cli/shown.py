@@ -63,13 +63,8 @@ def job_rows(job: JobDocument) -> Rows:
         rows.append(("supplier", job.supplier))
     if job.usage:
         used = job.usage
-        rows.append(
-            (
-                "usage",
-                f"{used.input_tokens} in ({used.cached_input_tokens} cached), "
-                f"{used.output_tokens} out",
-            )
-        )
+        cached = f" ({used.cached_input_tokens} cached)" if used.cached_input_tokens else ""
+        rows.append(("usage", f"{used.input_tokens} in{cached}, {used.output_tokens} out"))
     for name in ("held", "charge", "released"):
         amount = getattr(job, name)
         if amount is not None:

@@ -92,10 +92,11 @@ async def suppliers(home: Path) -> "AsyncGenerator[SupplierService]":
     from app.capacity.suppliers import SupplierService  # noqa: PLC0415  # --help does without
     from app.cli.server import read_settings  # noqa: PLC0415
     from app.db.engine import open_database  # noqa: PLC0415
+    from ledger.encoding import parse_address  # noqa: PLC0415
 
     settings = read_settings(home)
     database = open_database(settings.database_url.get_secret_value(), pool_size=1)
     try:
-        yield SupplierService(database)
+        yield SupplierService(database, asset=parse_address(settings.token_address))
     finally:
         await database.dispose()

@@ -5,7 +5,6 @@ development key, and production settings are never written from here.
 """
 
 import json
-import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,13 +105,6 @@ class DevelopmentHome:
         lines = [f"{name}='{value}'" for name, value in sorted(environment.items())]
         write_private(draft, "\n".join(lines).encode() + b"\n")
         draft.replace(self.path / "settings.env")
-
-
-def inherited_environment() -> dict[str, str]:
-    """Return our environment without anything of OFFPEAK, which the caller sets anew."""
-    return {
-        name: value for name, value in os.environ.items() if not name.startswith("OFFPEAK_")
-    }
 
 
 def _make_once(path: Path, text: str) -> None:

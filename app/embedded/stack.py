@@ -5,6 +5,7 @@ Every process is a `ChildProcess`: it ends when we do, however we end. Used by `
 """
 
 import asyncio
+import os
 import socket
 import sys
 import threading
@@ -19,9 +20,9 @@ import httpx
 import app
 from app.capacity.suppliers import SupplierService
 from app.config import Settings
-from app.db.engine import Database, open_database
+from app.db.engine import open_database
 from app.db.migrate import migrate
-from app.embedded.development import SECRETS, DevelopmentHome, inherited_environment
+from app.embedded.development import SECRETS, DevelopmentHome
 from app.embedded.engines import Engines, running_engines
 from app.embedded.errors import ExitedEarly
 from app.embedded.loopback import LOOPBACK, free_port
@@ -86,9 +87,7 @@ class Stack:
         for process in self.processes:
             status = process.status()
             if status is not None:
-                raise ExitedEarly(
-                    process.command.name, status=status, log_tail=process.log_tail()
-                )
+                raise ExitedEarly(process.command.name, status=status, log_tail=process.log_tail())
 
 
 @contextmanager
@@ -111,7 +110,7 @@ def running_stack(options: StackOptions, say: Say) -> Generator[Stack]:
         migrate(engines.database_url)
         port = options.port if options.port and _is_free(options.port) else free_port()
         environment = gateway_environment(home, engines, port)
-        settings = Settings(_env_file=None, **_fields(environment))
+        settings = Settings.model_validate(_fields(environment))
         key = wallet.result()
         agent_id = asyncio.run(_prepare_database(home, settings, SigningKey(key).address, options))
         home.write_settings(environment)
@@ -132,7 +131,10 @@ def running_stack(options: StackOptions, say: Say) -> Generator[Stack]:
 
 
 def gateway_environment(home: DevelopmentHome, engines: Engines, port: int) -> dict[str, str]:
-    """Return the settings of gateway and worker; keys are named by file, never by value."""
+    """Return what gateway and worker must have set; other OFFPEAK_ variables of ours stay.
+
+    Keys are named by file, never by value.
+    """
     environment = {
         "OFFPEAK_ENVIRONMENT": "development",
         "OFFPEAK_DATABASE_URL": engines.database_url,
@@ -238,8 +240,8 @@ async def _prepare_database(
     """Register and authorize our supplier once, top the wallet up; return the agent's id."""
     database = open_database(settings.database_url.get_secret_value(), pool_size=1)
     try:
-        agent_id = await _supplier(home, database)
         token = parse_address(settings.token_address)
+        agent_id = await _supplier(home, SupplierService(database, asset=token))
         balance = await WalletService(database, token=token).balance(wallet)
         missing = options.balance - balance.available
         if missing > 0:
@@ -249,11 +251,10 @@ async def _prepare_database(
     return agent_id
 
 
-async def _supplier(home: DevelopmentHome, database: Database) -> str:
+async def _supplier(home: DevelopmentHome, service: SupplierService) -> str:
     known = home.recall(SUPPLIER_FILE).get("agent")
     if isinstance(known, str):
         return known
-    service = SupplierService(database)
     registered = await service.register(SUPPLIER_NAME, home.device_public_key())
     await service.authorize(registered.supplier_id)
     agent_id = format_id(IdPrefix.AGENT, registered.agent_id)
@@ -280,7 +281,7 @@ def _python(home: DevelopmentHome, name: str, extra: Mapping[str, str], *argv: s
         argv=(sys.executable, *argv),
         log=home.logs / f"{name}.log",
         cwd=home.path,
-        env={**inherited_environment(), "PYTHONPATH": str(_ROOT), **extra},
+        env={**os.environ, "PYTHONPATH": str(_ROOT), **extra},
         grace_seconds=GRACE_SECONDS,
     )
 
