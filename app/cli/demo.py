@@ -29,10 +29,10 @@ def demo(*, home: Keep = None, as_json: Json = False) -> None:
     started = time.monotonic()
     output = Output(as_json=as_json)
     if home is not None:
-        document = run(home, output)
+        document = run(home, output, persistent=True)
     else:
         with tempfile.TemporaryDirectory(prefix="offpeak-demo-") as folder:
-            document = run(Path(folder), output)
+            document = run(Path(folder), output, persistent=False)
     if as_json:
         document["seconds"] = round(time.monotonic() - started, 1)
         output.show(document, lambda _: None)
@@ -42,13 +42,13 @@ def demo(*, home: Keep = None, as_json: Json = False) -> None:
         show_end(output.data, time.monotonic() - started)
 
 
-def run(home: Path, output: Output) -> dict[str, object]:
+def run(home: Path, output: Output, *, persistent: bool) -> dict[str, object]:
     """Start everything, run the tasks, stop everything; return what happened as JSON."""
     from app.embedded.stack import StackOptions, running_stack  # noqa: PLC0415  # --help without
     from ledger.money import parse_amount  # noqa: PLC0415
 
     options = StackOptions(
-        home=home, persistent=False, port=0, balance=parse_amount(BALANCE), environ=os.environ
+        home=home, persistent=persistent, port=0, balance=parse_amount(BALANCE), environ=os.environ
     )
     with running_stack(options, output.note) as stack, demo_client(stack) as client:
         document = tasks(client, output)

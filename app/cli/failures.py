@@ -42,7 +42,7 @@ def describe(error: BaseException) -> Failure:
         return Failure("bad-settings", "; ".join(_problems(error)), _SETTINGS_STEP, Exit.SETTINGS)
     code = getattr(error, "code", None)
     if isinstance(code, str) and not type(error).__module__.startswith("sqlalchemy"):
-        step = getattr(error, "next_step", "")
+        step = getattr(error, "next_step", "") or _last_words(error)
         usual = Exit.REFUSED if hasattr(error, "status") else Exit.FAILED
         return Failure(code, _line(error), str(step), BY_CODE.get(code, usual))
     if type(error).__name__ in {"OperationalError", "InterfaceError"}:
@@ -65,6 +65,12 @@ def _problems(error: BaseException) -> Iterator[str]:
         where = "_".join(str(part) for part in each["loc"]).upper()
         message = str(each["msg"]).removeprefix("Value error, ")
         yield f"OFFPEAK_{where}: {message}" if where else message
+
+
+def _last_words(error: BaseException) -> str:
+    """Return the end of the log of a process that did not start, empty for other failures."""
+    lines = str(getattr(error, "log_tail", "")).strip().splitlines()
+    return f"its log ends: {lines[-1][:_SHOWN]}" if lines else ""
 
 
 def _line(error: BaseException) -> str:
