@@ -74,6 +74,5 @@ class Access:
 
 def route_of(scope: Scope) -> str:
     """Return the route's template (`/v1/jobs/{job_id}`), never the path, which holds ids."""
-    route = scope.get("route")
-    path = getattr(route, "path", None) or getattr(scope.get("endpoint"), "route_path", None)
+    path = getattr(scope.get("route"), "path", None)
     return path if isinstance(path, str) else UNROUTED

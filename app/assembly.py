@@ -9,6 +9,7 @@ from redis.asyncio import Redis
 
 from app.capacity.costs import PriorCost
 from app.capacity.loop import MarketLoop, PricePointLoop, PriceRules
+from app.capacity.market import MarketSnapshot
 from app.capacity.service import MarketService
 from app.config import Settings
 from app.db.engine import Database, open_database
@@ -68,11 +69,13 @@ def build_gateway(settings: Settings) -> Gateway:
     valkey = open_valkey(settings.redis_url.get_secret_value()) if settings.redis_url else None
     domain = domain_of(settings)
     rules = price_rules(settings)
+    metrics = Metrics()
     market_loop = MarketLoop(
         database,
         rules,
         fresh=timedelta(seconds=settings.fresh_seconds),
         interval_seconds=settings.market_refresh_seconds,
+        watch=lambda snapshot: show_slots(snapshot, metrics),
     )
     market = MarketService(
         market_loop,
@@ -95,7 +98,7 @@ def build_gateway(settings: Settings) -> Gateway:
         settings=settings,
         database=database,
         valkey=valkey,
-        metrics=Metrics(),
+        metrics=metrics,
         domain=domain,
         key=key,
         cipher=cipher,
@@ -147,6 +150,15 @@ def price_rules(settings: Settings) -> PriceRules:
         window=timedelta(seconds=settings.floor_window_seconds),
         cost_age=timedelta(seconds=settings.floor_refresh_seconds),
     )
+
+
+def show_slots(snapshot: MarketSnapshot, metrics: Metrics) -> None:
+    """Set the slot gauges to the latest view."""
+    for market in snapshot.markets:
+        offered = market.offer.offered if market.offer else 0
+        occupied = market.offer.occupied if market.offer else 0
+        metrics.offered_slots.labels(market.release, market.region).set(offered)
+        metrics.occupied_slots.labels(market.release, market.region).set(occupied)
 
 
 def lower_address(text: str) -> Address:

@@ -69,9 +69,7 @@ def raw_routes(gateway: Gateway) -> list[RawRoute]:
 
 def add_raw_routes(app: FastAPI, raw: list[RawRoute]) -> None:
     """Mount thin routes, found before all others, and put them into the OpenAPI document."""
-    app.router.routes[:0] = [
-        Route(each.path, each.endpoint, methods=[each.method]) for each in raw
-    ]
+    app.router.routes[:0] = [Route(each.path, each, methods=[each.method]) for each in raw]
     app.openapi = lambda: openapi.document(app, raw)  # type: ignore[method-assign]  # FastAPI's documented way
 
 

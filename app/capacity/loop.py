@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -95,14 +95,9 @@ class PricePointLoop:
             await capacity.add_price_points(points)
             return len(points)
 
-    async def run(self) -> None:
-        """Run until cancelled; a failed second is logged and the next one tried."""
-        while True:
-            try:
-                await self.run_once(monotonic=time.monotonic())
-            except Exception:
-                log.exception("price points not stored")
-            await asyncio.sleep(self._interval_seconds)
+    async def run_round(self) -> int:
+        """Do as `run_once`, now."""
+        return await self.run_once(monotonic=time.monotonic())
 
 
 def current_load(events: list[CapacityEvent], *, now_us: int) -> int | None:
@@ -123,10 +118,13 @@ class MarketLoop:
         *,
         fresh: timedelta,
         interval_seconds: float,
+        watch: Callable[[MarketSnapshot], None],
     ) -> None:
+        """Take the rules; `watch` is shown each new view, for the metrics."""
         self._database = database
         self._costs = CostReader(rules)
         self._fresh = fresh
+        self._watch = watch
         self._interval_seconds = interval_seconds
         self._snapshot: MarketSnapshot | None = None
 
@@ -146,6 +144,7 @@ class MarketLoop:
         self._snapshot = MarketSnapshot(
             read_at, time.monotonic(), tuple(markets), deployments, costs
         )
+        self._watch(self._snapshot)
         return self._snapshot
 
     async def run(self) -> None:

@@ -47,6 +47,11 @@ class RawRoute:
     """Statuses that come back as a problem document."""
     parameters: tuple[Mapping[str, object], ...] = field(default=())
 
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request; like FastAPI's routes it leaves itself in the scope, for the log."""
+        scope["route"] = self
+        await self.endpoint(scope, receive, send)
+
 
 class Disconnected(Exception):
     """The client went away before its body was complete."""

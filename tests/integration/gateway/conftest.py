@@ -1,4 +1,4 @@
-"""A gateway on real Postgres and Valkey, with a supplier that offers slots, and a buyer's wallet."""
+"""A gateway on real Postgres and Valkey, a supplier that offers slots, and a buyer's wallet."""
 
 import secrets
 import time

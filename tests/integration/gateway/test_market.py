@@ -1,0 +1,148 @@
+"""Price points and the market's view on real Postgres."""
+
+import asyncio
+import time
+from datetime import timedelta
+
+import httpx
+import psycopg
+import pytest
+
+from app.assembly import Gateway, build_price_point_loop
+from app.capacity.loop import PricePointLoop
+from app.capacity.repository import PRICE_POINT_LOCK
+from ledger.money import parse_amount
+from tests.integration.gateway.conftest import (
+    MODEL,
+    REGION,
+    Seller,
+    authorize_seller,
+    price_market,
+)
+
+
+@pytest.fixture
+def point_loop(gateway: Gateway) -> PricePointLoop:
+    return build_price_point_loop(gateway.settings, gateway.database)
+
+
+@pytest.fixture(autouse=True)
+def _empty_market(database_url: str) -> None:
+    """Agents of earlier tests are gone."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("UPDATE offpeak.agent_session SET state = 'offline'")
+        connection.execute("DELETE FROM offpeak.capacity_event")
+        connection.execute("DELETE FROM offpeak.price_point")
+
+
+def rows(database_url: str, query: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        return connection.execute(query).fetchall()
+
+
+async def test_models_and_capacity_can_be_looked_at_before_buying(
+    client: httpx.AsyncClient, gateway: Gateway, seller: Seller
+) -> None:
+    seller.offer(4)
+    await price_market(gateway)
+    [model] = (await client.get("/v1/models")).json()["models"]
+    assert (model["id"], model["licence"], model["context_tokens"]) == (MODEL, "Apache-2.0", 2_048)
+    [region] = model["regions"]
+    assert (region["region"], region["available"]) == (REGION, True)
+    assert all(parse_amount(rate) > 0 for rate in region["rates"].values())
+    [market] = (await client.get("/v1/capacity")).json()["capacity"]
+    assert (market["offered"], market["occupied"], market["load"]) == (4, 0, "0.000000")
+    assert market["gpu_activity"] == "0.400000"
+    assert market["price_point"]["curve_version"] == 1
+
+
+async def test_a_model_that_nobody_serves_is_listed_without_rates(
+    client: httpx.AsyncClient, gateway: Gateway
+) -> None:
+    await price_market(gateway)
+    [model] = (await client.get("/v1/models")).json()["models"]
+    assert model["regions"] == []
+
+
+async def test_load_is_the_occupied_share_of_the_last_minute(
+    database_url: str, gateway: Gateway, seller: Seller, point_loop: PricePointLoop
+) -> None:
+    seller.offer(4)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("UPDATE offpeak.capacity_event SET at = at - interval '2 minutes'")
+        connection.execute("UPDATE offpeak.capacity_event SET occupied = 1")
+    assert await point_loop.run_once(monotonic=0) == 1
+    assert rows(database_url, "SELECT load_ppm FROM offpeak.price_point") == [(250_000,)]
+
+
+async def test_gpu_activity_never_moves_a_price(
+    database_url: str, gateway: Gateway, seller: Seller
+) -> None:
+    seller.offer(4)
+    await price_market(gateway)
+    before = gateway.market.price(MODEL, region=REGION).rates
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("UPDATE offpeak.deployment SET gpu_activity_ppm = 1000000")
+    await price_market(gateway)
+    assert gateway.market.price(MODEL, region=REGION).rates == before
+
+
+async def test_one_second_has_one_price_point_whoever_writes(
+    database_url: str, gateway: Gateway, seller: Seller, point_loop: PricePointLoop
+) -> None:
+    seller.offer(4)
+    await asyncio.gather(*(point_loop.run_once(monotonic=0) for _ in range(8)))
+    found = rows(database_url, "SELECT count(*), count(DISTINCT at) FROM offpeak.price_point")
+    assert found[0][0] == found[0][1]
+
+
+async def test_two_publishers_never_overwrite_one_load_value(
+    database_url: str, seller: Seller, point_loop: PricePointLoop
+) -> None:
+    seller.offer(4)
+    with psycopg.connect(database_url) as other:
+        other.execute("SELECT pg_advisory_xact_lock(%s)", (PRICE_POINT_LOCK,))
+        assert await point_loop.run_once(monotonic=0) == 0
+    assert await point_loop.run_once(monotonic=0) == 1
+
+
+async def test_a_silent_agent_leaves_the_market_fifteen_seconds_after_it_was_seen(
+    database_url: str, gateway: Gateway, seller: Seller, point_loop: PricePointLoop
+) -> None:
+    seller.offer(4)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "UPDATE offpeak.agent_session SET seen_at = now() - interval '20 s'"
+            " WHERE state = 'online'"
+        )
+    await point_loop.run_once(monotonic=0)
+    [(gone,)] = rows(
+        database_url,
+        "SELECT e.at - s.seen_at FROM offpeak.capacity_event e"
+        " JOIN offpeak.deployment d ON d.id = e.deployment_id"
+        " JOIN offpeak.agent_session s ON s.agent_id = d.agent_id"
+        " WHERE e.offered = 0 AND s.stale",
+    )
+    assert gone == timedelta(seconds=15)
+    await gateway.market_loop.run_once(monotonic=time.monotonic())
+    assert all(market.offer is None for market in gateway.market.snapshot().markets)
+
+
+async def test_offers_of_several_agents_add_up_and_the_slowest_sizes_the_run(
+    database_url: str, gateway: Gateway, seller: Seller
+) -> None:
+    seller.offer(4, ask=1_000)
+    authorize_seller(database_url).offer(2, ask=1_500)
+    await price_market(gateway)
+    [market] = gateway.market.snapshot().markets
+    assert market.offer
+    assert (market.offer.deployments, market.offer.offered) == (2, 6)
+    assert market.offer.dearest_ask == 1_500
+
+
+async def test_the_quoted_price_covers_what_the_prior_supplier_asks(
+    gateway: Gateway, seller: Seller
+) -> None:
+    seller.offer(4)
+    await price_market(gateway)
+    assert gateway.market.price(MODEL, region=None).ask >= parse_amount(gateway.settings.prior_ask)

@@ -1,0 +1,96 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from app.capacity.costs import BookedSums, PriorCost, measured_totals
+from app.capacity.errors import NoFreshOffer, PriceStale
+from app.capacity.loop import current_load
+from app.capacity.market import (
+    Market,
+    MarketSnapshot,
+    Offer,
+    PricedMarket,
+    PricePoint,
+    choose_market,
+)
+from ledger.money import Nano
+from pricing.floor import Floor, cost_floor
+from pricing.load import CapacityEvent
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+STALE = timedelta(seconds=10)
+FLOOR = Floor(Nano(1), Nano(2), Nano(3))
+PRIOR = PriorCost(400, 200, 300, 20, Nano(2_000), Nano(5_000))
+
+
+def offer(offered: int, occupied: int = 0) -> Offer:
+    return Offer(1, offered, occupied, Nano(1_000), 300, 20, None)
+
+
+def point(age_seconds: float = 0) -> PricePoint:
+    return PricePoint(NOW - timedelta(seconds=age_seconds), 250_000, FLOOR, 1)
+
+
+def choose(*markets: Market, region: str | None = None) -> PricedMarket:
+    snapshot = MarketSnapshot(NOW, 0.0, markets)
+    return choose_market(snapshot, "m", region=region, now=NOW, stale=STALE)
+
+
+def test_the_region_with_most_free_slots_is_quoted_unless_one_is_named() -> None:
+    east, west = Market("m", "east", offer(4, 3), point()), Market("m", "west", offer(4), point())
+    assert choose(east, west).region == "west"
+    assert choose(east, west, region="east").region == "east"
+
+
+@pytest.mark.parametrize(
+    "markets",
+    [
+        (),
+        (Market("m", "east", None, point()),),
+        (Market("m", "east", offer(0), point()),),
+        (Market("n", "east", offer(4), point()),),
+    ],
+)
+def test_no_fresh_offer_is_no_capacity_and_not_a_load_of_zero(markets: tuple[Market, ...]) -> None:
+    with pytest.raises(NoFreshOffer):
+        choose(*markets)
+
+
+def test_a_full_market_is_still_quoted() -> None:
+    assert choose(Market("m", "east", offer(4, 4), point())).offer.free == 0
+
+
+def test_an_old_price_is_not_quoted() -> None:
+    assert choose(Market("m", "east", offer(4), point(10))).region == "east"
+    for old in (point(10.1), None):
+        with pytest.raises(PriceStale):
+            choose(Market("m", "east", offer(4), old))
+
+
+def test_the_database_clock_is_carried_forward_on_our_own() -> None:
+    snapshot = MarketSnapshot(NOW, 100.0)
+    assert snapshot.database_time(monotonic=101.5) == NOW + timedelta(seconds=1.5)
+
+
+def test_measured_cost_moves_the_floor_and_an_empty_window_leaves_the_prior() -> None:
+    nothing = measured_totals(BookedSums(0, 0, 0, 0, 0, 0), PRIOR)
+    prior_only = cost_floor(PRIOR.totals(), nothing, margin_ppm=0)
+    dear = BookedSums(1_000, 400_000, 200_000, 1_000_000_000, 11_333_000, 0)
+    assert cost_floor(PRIOR.totals(), measured_totals(dear, PRIOR), margin_ppm=0).output_rate > (
+        prior_only.output_rate
+    )
+
+
+def test_slot_time_is_split_without_loss() -> None:
+    totals = measured_totals(BookedSums(3, 100, 77, 5, 1_237, 1), PRIOR)
+    assert totals.prefill_us + totals.decode_us == 1_237_000
+    assert totals.overhead_nano == 15_000
+
+
+def test_no_offer_in_the_window_is_no_load() -> None:
+    second = 1_000_000
+    assert current_load([], now_us=60 * second) is None
+    gone = [CapacityEvent("d", 0, 0, 0)]
+    assert current_load(gone, now_us=100 * second) is None
+    half = [CapacityEvent("d", 0, 2, 1)]
+    assert current_load(half, now_us=100 * second) == 500_000

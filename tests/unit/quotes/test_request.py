@@ -1,0 +1,115 @@
+import json
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from app.kit.errors import KitError
+from app.kit.raw_routes import decoded
+from app.quotes.errors import BadSchema
+from app.quotes.request import (
+    MAX_SCHEMA_BYTES,
+    InferenceRequest,
+    check_response_format,
+)
+from app.quotes.schemas import InferenceRequestIn
+
+DECODER = msgspec.json.Decoder(InferenceRequest)
+PLAIN: dict[str, object] = {
+    "model": "m",
+    "messages": [{"role": "user", "content": "hi"}],
+    "max_output_tokens": 5,
+}
+
+
+def read(body: dict[str, object]) -> InferenceRequest:
+    return decoded(json.dumps(body).encode(), DECODER)
+
+
+def with_schema(schema: object) -> InferenceRequest:
+    named = {"name": "answer", "schema": schema}
+    return read({**PLAIN, "response_format": {"type": "json_schema", "json_schema": named}})
+
+
+def test_only_what_was_sent_is_in_the_canonical_form() -> None:
+    assert read(PLAIN).canonical() == (
+        b'{"max_output_tokens":5,"messages":[{"content":"hi","role":"user"}],"model":"m"}'
+    )
+
+
+def test_the_canonical_form_does_not_depend_on_order_or_spelling() -> None:
+    messages = '[{"content":"h\\u0069","role":"user"}]'
+    text = f'{{"temperature":1.0,"model":"m","max_output_tokens":5,"messages":{messages}}}'
+    other = {**PLAIN, "temperature": 1}
+    assert decoded(text.encode(), DECODER).canonical() == read(other).canonical()
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "temperature": st.one_of(st.floats(allow_nan=False), st.none(), st.text()),
+            "top_p": st.one_of(st.floats(-1, 2), st.integers(-1, 2), st.none()),
+            "seed": st.one_of(st.integers(-5, 2**33), st.booleans(), st.none()),
+            "stop": st.one_of(st.lists(st.text(max_size=70), max_size=6), st.text(), st.none()),
+            "presence_penalty": st.one_of(st.floats(-3, 3), st.none()),
+            "max_output_tokens": st.one_of(st.integers(-1, 2_000_000), st.none()),
+            "model": st.text(max_size=5),
+            "n": st.integers(),
+        },
+    )
+)
+def test_the_document_and_the_decoder_take_and_refuse_the_same(extra: dict[str, object]) -> None:
+    body = {**PLAIN, **extra}
+    try:
+        InferenceRequestIn.model_validate_json(json.dumps(body), strict=True)
+        documented = all(value is not None for value in extra.values())
+    except (ValidationError, ValueError):
+        documented = False
+    try:
+        read(body)
+        taken = True
+    except KitError:
+        taken = False
+    assert taken == documented
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {},
+        {"type": "object", "properties": {"label": {"enum": ["a", "b"]}}, "required": ["label"]},
+        {"$defs": {"x": {"type": "string"}}, "properties": {"a": {"$ref": "#/$defs/x"}}},
+    ],
+)
+def test_a_valid_schema_is_taken(schema: dict[str, object]) -> None:
+    check_response_format(with_schema(schema))
+
+
+def deep(levels: int) -> dict[str, object]:
+    schema: dict[str, object] = {}
+    for _ in range(levels):
+        schema = {"items": schema}
+    return schema
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "nothing"},
+        {"properties": []},
+        {"minimum": "1"},
+        {"required": "a"},
+        {"$ref": "https://elsewhere.example/schema.json"},
+        {"properties": {"a": {"$ref": "file:///etc/passwd"}}},
+        {"enum": ["x" * MAX_SCHEMA_BYTES]},
+        deep(30),
+    ],
+)
+def test_a_schema_that_is_wrong_large_deep_or_refers_elsewhere_is_refused(
+    schema: dict[str, object],
+) -> None:
+    with pytest.raises(BadSchema):
+        check_response_format(with_schema(schema))
