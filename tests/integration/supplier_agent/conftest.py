@@ -29,7 +29,7 @@ from tests.unit.supplier_agent.samples import AGENT
 
 RELEASE = Path("app/models/releases/smollm2-135m-instruct/release.json")
 KEY = DeviceKey(b"k" * 32)
-SHORT = Deadlines(connect=2.0, first_token=0.5, between_tokens=0.5, confirm=0.5, start=20.0)
+SHORT = Deadlines(connect=2.0, first_token=3.0, between_tokens=1.0, confirm=0.5, start=20.0)
 
 
 @pytest.fixture(scope="session")

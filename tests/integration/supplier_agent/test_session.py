@@ -5,7 +5,9 @@ import dataclasses
 import socket
 from uuid import UUID
 
+import aiohttp
 import pytest
+import structlog
 
 from ledger.statement import SupplierStatement
 from supplier_agent.engine.faults import Fault, Script
@@ -20,6 +22,7 @@ from supplier_agent.protocol import (
     Done,
     Fail,
     Heartbeat,
+    Reason,
     Refused,
     Settled,
     Welcome,
@@ -290,6 +293,31 @@ async def test_a_superseded_session_is_dialled_again(rig: Rig) -> None:
     await rig.session.until(lambda: rig.session.closed)
 
     await (await rig.gateway.session()).offers(4)
+
+
+async def test_connected_and_no_requests(rig: Rig) -> None:
+    """Lesson: the owner reads the gateway's own reason for sending no work."""
+    with structlog.testing.capture_logs() as logs:
+        await rig.session.send(Reason(text="your price is above every quote"))
+        lease = await run(rig)
+        await rig.session.ending(lease)
+
+    assert "your price is above every quote" in [entry.get("reason") for entry in logs]
+
+
+async def test_the_fault_engine_can_be_set_for_all_requests(rig: Rig, faults: Served) -> None:
+    async with aiohttp.ClientSession() as http:
+        url = f"{faults.url}/control"
+        async with http.put(url, json={"reply": " yes", "prompt_tokens": 77}) as response:
+            assert response.status == 200
+        async with http.put(url, json={"fault": "unknown"}) as response:
+            assert response.status == 400
+    lease = await run(rig)
+    done = await rig.session.ending(lease)
+
+    assert isinstance(done, Done)
+    assert done.usage.input_tokens == 77
+    assert rig.session.text(lease) == " yes"
 
 
 async def test_a_silent_gateway_is_left(rig: Rig) -> None:
