@@ -13,7 +13,7 @@ PER_MILLION = "in/Mtok"
 
 
 def capacity(*, url: Url = None, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
-    """Show slots offered and occupied, load, cost floor and rates now."""
+    """Show slots, load, cost floor and rates now."""
     from app.cli.buyer import BuyerOptions, looking  # noqa: PLC0415  # --help does without
     from app.cli.wallets import WalletOptions  # noqa: PLC0415
 

@@ -25,7 +25,10 @@ Keep = Annotated[
 
 
 def demo(*, home: Keep = None, as_json: Json = False) -> None:
-    """Run three real tasks and a refusal on real engines; stop."""
+    """Run the whole flow on real engines, then stop.
+
+    Three tasks of a real model and one refusal; leaves nothing running.
+    """
     started = time.monotonic()
     output = Output(as_json=as_json)
     if home is not None:

@@ -24,7 +24,10 @@ def group() -> None:
 
 @app.command(epilog="Example: offpeak ledger check --json")
 def check(*, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
-    """Recompute every balance, hold and lease; a mismatch stops new spending."""
+    """Recompute the books from scratch.
+
+    Every balance, hold, lease and record; a broken rule stops accepting.
+    """
     report = asyncio.run(checked(home))
     rows = [("as of", report.as_of.isoformat())]
     rows += [(name, str(count)) for name, count in asdict(report.totals).items()]

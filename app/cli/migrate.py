@@ -7,7 +7,10 @@ EXAMPLE = "Example: OFFPEAK_MIGRATION_DATABASE_URL=postgresql://owner@host/db of
 
 
 def migrate(*, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
-    """Bring the database to this version: tables, functions, grants. Safe to repeat."""
+    """Bring the database to this version.
+
+    Tables, functions and grants, as the owner of the schema. Safe to repeat and to race.
+    """
     from app.cli.server import read_settings  # noqa: PLC0415  # --help does without
     from app.db import migrate as migrations  # noqa: PLC0415
 

@@ -7,7 +7,7 @@ EXAMPLE = "Example: offpeak models --json"
 
 
 def models(*, url: Url = None, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
-    """List approved model releases with licence, context and rates now."""
+    """List approved models and their rates now."""
     from app.cli.buyer import BuyerOptions, looking  # noqa: PLC0415  # --help does without
     from app.cli.wallets import WalletOptions  # noqa: PLC0415
 

@@ -47,7 +47,10 @@ def quote(
     home: Home = DEFAULT_HOME,
     as_json: Json = False,
 ) -> None:
-    """Ask for a signed quote and check it. Reserves nothing, signs nothing."""
+    """Get a signed quote and check it.
+
+    Reserves nothing and signs nothing.
+    """
     from app.cli.buyer import BuyerOptions, quoting  # noqa: PLC0415  # --help does without
     from app.cli.question import QuestionOptions, read_question  # noqa: PLC0415
     from app.cli.shown import offer_document, offer_rows  # noqa: PLC0415

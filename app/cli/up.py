@@ -29,7 +29,10 @@ def up(
     home: Home = DEFAULT_HOME,
     as_json: Json = False,
 ) -> None:
-    """Run everything on this machine until Ctrl-C."""
+    """Run everything on this machine until Ctrl-C.
+
+    Engines, gateway, worker and one agent with a real model; makes and funds a wallet.
+    """
     from app.embedded.stack import StackOptions, running_stack  # noqa: PLC0415  # --help without
     from ledger.money import parse_amount  # noqa: PLC0415
 
