@@ -42,7 +42,7 @@ def demo(*, home: Keep = None, as_json: Json = False) -> None:
     else:
         from app.cli.demo_view import show_end  # noqa: PLC0415  # --help does without
 
-        show_end(output.data, time.monotonic() - started)
+        show_end(output, time.monotonic() - started)
 
 
 def run(home: Path, output: Output, *, persistent: bool) -> dict[str, object]:
@@ -67,14 +67,14 @@ def tasks(client: "Client", output: Output) -> dict[str, object]:
 
     finished = []
     for number, task in enumerate(demo_tasks(DEFAULT_MODEL), start=1):
-        output.note(f"{number}. {task.title.lower()}")
+        output.note(f"asking: {task.title.lower()}")
         done = run_task(client, task)
         finished.append(done)
         if not output.as_json:
-            show_done(output.data, number, done)
+            show_done(output, number, done)
     refused = run_refusal(client, unaffordable(DEFAULT_MODEL))
     if not output.as_json:
-        show_refused(output.data, len(finished) + 1, refused)
+        show_refused(output, len(finished) + 1, refused)
     return {"tasks": [done.document() for done in finished], "refused": refused.document()}
 
 

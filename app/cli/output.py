@@ -44,6 +44,12 @@ def printable(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
+def plain_lines(rows: list[tuple[str, str]]) -> str:
+    """Return names and values as lines that nothing wraps, for files and pipes."""
+    width = max((len(name) for name, _ in rows), default=0) + 2
+    return "\n".join(f"{name:<{width}}{printable(value)}".rstrip() for name, value in rows)
+
+
 def pairs(title: str | None, rows: list[tuple[str, str]]) -> Table:
     """Return a two-column table of names and values."""
     table = Table(title=title, title_justify="left", show_header=False, box=None, pad_edge=False)
