@@ -99,7 +99,7 @@ def ask(
             "job": job_document(job),
             "record_verified": True,
         }
-        output.show(document, lambda _: None)
+        output.show(document)
         return
     output.write(job.answer.content)
     output.notes.print(pairs(None, [*job_rows(job), ("record", "verified")]))

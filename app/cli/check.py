@@ -1,7 +1,7 @@
 """`offpeak check`."""
 
 from app.cli.options import DEFAULT_HOME, Home, Json
-from app.cli.output import Output, pairs
+from app.cli.output import Output
 
 EXAMPLE = "Example: OFFPEAK_ENVIRONMENT=production offpeak check"
 
@@ -15,4 +15,4 @@ def check(*, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
 
     described = read_settings(home).described()
     rows = list(described.items())
-    Output(as_json=as_json).show(described, lambda data: data.print(pairs(None, rows)))
+    Output(as_json=as_json).rows(described, rows)

@@ -1,6 +1,7 @@
 """`offpeak demo`: the whole flow on real engines, then everything stops."""
 
 import os
+import signal
 import tempfile
 import time
 from pathlib import Path
@@ -30,15 +31,18 @@ def demo(*, home: Keep = None, as_json: Json = False) -> None:
     Three tasks of a real model and one refusal; leaves nothing running.
     """
     started = time.monotonic()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     output = Output(as_json=as_json)
     if home is not None:
         document = run(home, output, persistent=True)
     else:
-        with tempfile.TemporaryDirectory(prefix="offpeak-demo-") as folder:
+        with tempfile.TemporaryDirectory(
+            prefix="offpeak-demo-", ignore_cleanup_errors=True
+        ) as folder:
             document = run(Path(folder), output, persistent=False)
     if as_json:
         document["seconds"] = round(time.monotonic() - started, 1)
-        output.show(document, lambda _: None)
+        output.show(document)
     else:
         from app.cli.demo_view import show_end  # noqa: PLC0415  # --help does without
 

@@ -9,7 +9,7 @@ import typer
 
 from app.cli.errors import LedgerMismatch
 from app.cli.options import DEFAULT_HOME, Home, Json
-from app.cli.output import Output, pairs
+from app.cli.output import Output
 
 if TYPE_CHECKING:
     from app.finance.check import Report
@@ -35,7 +35,7 @@ def check(*, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
         state = f"{finding.count} differences" if finding.count else "holds"
         rows.append((finding.rule.name, state))
     document = report_document(report)
-    Output(as_json=as_json).show(document, lambda data: data.print(pairs(None, rows)))
+    Output(as_json=as_json).rows(document, rows)
     if not report.is_clean:
         raise LedgerMismatch(report.summary())
 

@@ -21,7 +21,7 @@ from app.cli.options import (
     Temperature,
     Url,
 )
-from app.cli.output import Output, pairs
+from app.cli.output import Output
 
 EXAMPLE = 'Example: offpeak quote "Say hello." --max-tokens 32'
 
@@ -71,4 +71,4 @@ def quote(
     wallet = WalletOptions(home=home, keystore=keystore, account=account)
     with quoting(BuyerOptions(wallet=wallet, url=url), payer) as client:
         offer = client.quote(question, region=region)
-    output.show(offer_document(offer), lambda data: data.print(pairs(None, offer_rows(offer))))
+    output.rows(offer_document(offer), offer_rows(offer))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.options import DEFAULT_HOME, DEFAULT_PORT, Home, Json
-from app.cli.output import Output, pairs
+from app.cli.output import Output
 
 if TYPE_CHECKING:
     from app.embedded.stack import Stack
@@ -45,7 +45,7 @@ def up(
         signal.signal(number, lambda *_: stop.set())
     with running_stack(options, output.note) as stack:
         rows = up_rows(stack)
-        output.show(dict(rows), lambda data: data.print(pairs("OFFPEAK is up", rows)))
+        output.rows(dict(rows), rows, title="OFFPEAK is up")
         if not as_json:
             output.note('\nAsk:   offpeak ask "Name three uses of salt."')
             output.note(f"Look:  curl {stack.url}/v1/capacity")

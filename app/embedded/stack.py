@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
@@ -53,16 +53,17 @@ GRACE_SECONDS: Final = 15.0
 UP_FILE: Final = "up.json"
 SUPPLIER_FILE: Final = "supplier.json"
 _ROOT: Final = Path(app.__file__).resolve().parents[1]
-SERVICES: Final = {
-    "gateway": ("-m", "app.cli", "serve"),
-    "worker": ("-m", "app.cli", "work"),
-}
+SERVE: Final = ("-m", "app.cli", "serve")
+WORK: Final = ("-m", "app.cli", "work")
 _AGENT: Final = "from supplier_agent.cli import main; main()"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackOptions:
-    """What to start. `port` 0 takes a free one; the wallet is topped up to `balance`."""
+    """What to start. `port` 0 takes a free one; the wallet is topped up to `balance`.
+
+    Without `persistent` the whole home goes when everything has stopped.
+    """
 
     home: Path
     persistent: bool
@@ -122,9 +123,12 @@ def running_stack(options: StackOptions, say: Say) -> Generator[Stack]:
         home.write_settings(environment)
         say("starting gateway, worker and agent")
         url = f"http://{LOOPBACK}:{port}"
-        gateway, worker = (
-            stack.enter_context(ChildProcess.start(_python(home, name, environment, *argv)))
-            for name, argv in SERVICES.items()
+        gateway_command = _python(home, "gateway", environment, *SERVE)
+        if not options.persistent:  # its guard removes the home even when we are killed
+            gateway_command = replace(gateway_command, remove=home.path)
+        gateway = stack.enter_context(ChildProcess.start(gateway_command))
+        worker = stack.enter_context(
+            ChildProcess.start(_python(home, "worker", environment, *WORK))
         )
         wait_until_listening(url, gateway)
         command = agent_command(home, url, agent_id, weights.result(), slots=options.slots)

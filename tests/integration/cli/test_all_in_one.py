@@ -44,39 +44,33 @@ def family(pid: int) -> list[int]:
     return [child.pid for child in psutil.Process(pid).children(recursive=True)]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_nothing_outlives_up_however_it_ends(tmp_path: Path, number: signal.Signals) -> None:
-    process = start_up(tmp_path)
-    up = told(process)
-    assert up["gateway"].startswith("http://127.0.0.1:")
-    children = family(process.pid)
+def ask_once(home: Path) -> str:
+    """Ask something; return the record's place in the wallet's sequence."""
+    asked = offpeak(home, "ask", "Say hello.", "--max-tokens", "8", "--yes", "--json")
+    assert asked.returncode == 0, asked.stderr
+    sequence: str = json.loads(asked.stdout)["job"]["record"]["message"]["payerSeq"]
+    return sequence
+
+
+def test_up_keeps_its_data_and_leaves_nothing_running_however_it_ends(tmp_path: Path) -> None:
+    first = start_up(tmp_path)
+    wallet = told(first)["wallet"]
+    children = family(first.pid)
     assert len(children) >= 10, "guards, engines, gateway, worker, agent, model"
-    process.send_signal(number)
-    status = process.wait(timeout=60)
-    assert status == (0 if number is signal.SIGINT else -signal.SIGKILL)
+    assert ask_once(tmp_path) == "1"
+    private = [path for path in tmp_path.iterdir() if path.is_file()]
+    assert {path.name for path in private if path.stat().st_mode & 0o077} == set()
+    assert {"wallet.json", "wallet.password", "settings.env"} <= {path.name for path in private}
+    first.send_signal(signal.SIGINT)
+    first.communicate(timeout=60)
+    assert first.returncode == 0
     wait_until(lambda: all(has_ended(pid) for pid in children), timeout_seconds=60)
-
-
-def test_up_goes_on_with_its_data_and_its_wallet(tmp_path: Path) -> None:
-    wallets = []
-    for _ in range(2):
-        process = start_up(tmp_path)
-        wallets.append(told(process)["wallet"])
-        asked = offpeak(tmp_path, "ask", "Say hello.", "--max-tokens", "8", "--yes", "--json")
-        assert asked.returncode == 0, asked.stderr
-        sequence = json.loads(asked.stdout)["job"]["record"]["message"]["payerSeq"]
-        assert sequence == str(len(wallets))
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=60) == 0
-    assert wallets[0] == wallets[1]
-
-
-def test_every_secret_of_the_home_is_private(tmp_path: Path) -> None:
-    process = start_up(tmp_path)
-    told(process)
-    process.send_signal(signal.SIGTERM)
-    process.wait(timeout=60)
-    for path in tmp_path.iterdir():
-        if path.is_file():
-            assert path.stat().st_mode & 0o077 == 0, path.name
     assert not (tmp_path / "up.json").exists()
+
+    second = start_up(tmp_path)
+    assert told(second)["wallet"] == wallet
+    children = family(second.pid)
+    assert ask_once(tmp_path) == "2"
+    second.kill()
+    second.communicate(timeout=60)
+    wait_until(lambda: all(has_ended(pid) for pid in children), timeout_seconds=60)
