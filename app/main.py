@@ -14,6 +14,7 @@ from app.assembly import Gateway, build_gateway
 from app.capacity import endpoints as capacity_endpoints
 from app.config import Settings
 from app.kit.memory import settle_memory
+from app.kit.periodic import Periodic
 from app.kit.raw_routes import RawRoute
 from app.operations import endpoints as operations_endpoints
 from app.quotes import endpoints as quotes_endpoints
@@ -79,7 +80,9 @@ def lifespan_of(gateway: Gateway) -> Callable[[FastAPI], AbstractAsyncContextMan
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncGenerator[None]:
         settle_memory()
-        loops = [asyncio.create_task(gateway.market_loop.run(), name="market")]
+        interval_seconds = gateway.settings.market_refresh_seconds
+        market = Periodic("market", interval_seconds, gateway.market_loop.run_round)
+        loops = [asyncio.create_task(market.run(), name=market.name)]
         try:
             yield
         finally:
