@@ -103,6 +103,9 @@ class Settings(BaseSettings):
     floor_refresh_seconds: Seconds = 30
     fresh_seconds: Seconds = 15
     agent_dead_seconds: Seconds = 25
+    ledger_check_seconds: Seconds = Field(
+        default=600, description="How often the worker recomputes the books."
+    )
     drain_seconds: Seconds = 30
 
     # Pricing. The prior, one typical request, stands in for cost until enough is measured.

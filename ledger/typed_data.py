@@ -5,6 +5,7 @@ words, parsing and the `eth_signTypedData_v4` form follow from it. The dataclass
 fields in the same order in snake_case. Source of the hashing: EIP-712, "Definition of hashStruct".
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -178,6 +179,16 @@ class TypedMessage:
             field.name: field.show(value)
             for field, value in zip(kind.fields, kind.values(self), strict=True)
         }
+
+    def canonical(self) -> bytes:
+        """Return the message in RFC 8785 form.
+
+        All keys are ASCII and all values strings, so sorted keys and minimal escapes are the
+        whole of that form, and the C encoder makes it (a test compares with `canonical_json`).
+        """
+        return json.dumps(
+            self.message(), ensure_ascii=False, separators=(",", ":"), sort_keys=True
+        ).encode()
 
     def typed_data(self, domain: Domain) -> dict[str, object]:
         """What a wallet's `eth_signTypedData_v4` takes."""

@@ -107,8 +107,9 @@ class Workbench:
                 outbox.send_after(work.run.lease, work.ending)
 
     def detach(self) -> None:
-        """The session is gone; keep working."""
+        """The session is gone; keep working, but start nothing: no HELLO lists what only waits."""
         self._outbox = None
+        self._waiting.clear()
 
     def run(self, run: Run) -> None:
         """Start a job, or answer BUSY or FAIL. A repeated RUN is accepted again, not run again."""

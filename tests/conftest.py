@@ -4,7 +4,14 @@ from typing import Protocol
 
 import pytest
 
-from tests.engines import RunningCluster, cluster, database_url, fresh_database_url, redis_url, valkey_url
+from tests.engines import (
+    RunningCluster,
+    cluster,
+    database_url,
+    fresh_database_url,
+    redis_url,
+    valkey_url,
+)
 
 __all__ = ["cluster", "database_url", "fresh_database_url", "redis_url", "valkey_url"]
 

@@ -51,7 +51,7 @@ class Acceptance:
     """Deployments that may take it, the preferred ones first; at most `MAX_CANDIDATES`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class AcceptOutcome:
     """What the database decided. `available` and `held` (nano) are of before the decision."""
 

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import select, text
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.admission.acceptance import Acceptance, AcceptCode, AcceptOutcome
+from app.db.calls import SqlFunction
 from app.db.tables import request_authorization
 from app.kit.clock import from_unix_seconds
-from ledger.encoding import Address, canonical_json
+from ledger.encoding import Address
 from ledger.quote import Quote
 
 _COLUMNS = {
@@ -44,10 +45,13 @@ _COLUMNS = {
     "request": "bytea",
     "candidates": "text",
 }
-_ACCEPT = text(
-    "SELECT * FROM offpeak.accept_many("
-    + ", ".join(f"p_{name} => CAST(:{name} AS {kind}[])" for name, kind in _COLUMNS.items())
-    + ", p_asset => :asset, p_max_open => :max_open, p_retention => :retention) ORDER BY ord"
+_ACCEPT = SqlFunction(
+    "accept_many",
+    {name: f"{kind}[]" for name, kind in _COLUMNS.items()}
+    | {"asset": "text", "max_open": "int", "retention": "interval"},
+    columns=(
+        "code, job_id, lease_id, agent_id, deployment_id, replica, deadline_at, available, held"
+    ),
 )
 _END_OF_TIME = 253_402_300_799
 """9999-12-31: a signed deadline may be any uint64, a timestamp may not."""
@@ -72,33 +76,15 @@ class AdmissionRepository:
         self, items: Sequence[Acceptance], terms: AcceptTerms
     ) -> list[AcceptOutcome]:
         """Decide all items in one call and return their outcomes in the same order."""
-        rows = [_row(item) for item in items]
-        arrays: dict[str, object] = {
-            name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)
+        columns = zip(*(_row(item) for item in items), strict=True)
+        values: dict[str, object] = dict(zip(_COLUMNS, map(list, columns), strict=True))
+        values |= {
+            "asset": terms.asset,
+            "max_open": terms.max_open_jobs,
+            "retention": terms.retention,
         }
-        result = await self._tx.execute(
-            _ACCEPT,
-            arrays
-            | {
-                "asset": terms.asset,
-                "max_open": terms.max_open_jobs,
-                "retention": terms.retention,
-            },
-        )
-        return [
-            AcceptOutcome(
-                code=AcceptCode(row.code),
-                job_id=row.job_id,
-                lease_id=row.lease_id,
-                agent_id=row.agent_id,
-                deployment_id=row.deployment_id,
-                replica=row.replica,
-                deadline_at=row.deadline_at,
-                available=row.available,
-                held=row.held,
-            )
-            for row in result
-        ]
+        rows = await _ACCEPT.rows(self._tx, values)
+        return [AcceptOutcome(AcceptCode(code), *rest) for code, *rest in rows]
 
     async def is_quote_used(self, quote_digest: bytes, account_id: UUID) -> bool:
         """Return whether this wallet has accepted this quote."""
@@ -124,9 +110,9 @@ def _row(item: Acceptance) -> tuple[object, ...]:
         authorization.nonce,
         checked.quote_digest,
         quote.request_digest,
-        canonical_json(authorization.message()),
+        authorization.canonical(),
         presented.signature,
-        canonical_json(quote.message()),
+        quote.canonical(),
         presented.quote_signature,
         _time(authorization.valid_after),
         _time(authorization.deadline),

@@ -95,14 +95,9 @@ class PricePointLoop:
             await capacity.add_price_points(points)
             return len(points)
 
-    async def run(self) -> None:
-        """Run until cancelled; a failed second is logged and the next one tried."""
-        while True:
-            try:
-                await self.run_once(monotonic=time.monotonic())
-            except Exception:
-                log.exception("price points not stored")
-            await asyncio.sleep(self._interval_seconds)
+    async def run_round(self) -> int:
+        """Do as `run_once`, now."""
+        return await self.run_once(monotonic=time.monotonic())
 
 
 def current_load(events: list[CapacityEvent], *, now_us: int) -> int | None:

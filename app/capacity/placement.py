@@ -1,11 +1,10 @@
-"""Which deployments may take a job, the preferred ones first. Pure.
+"""Which deployments may take a job, in the order in which they are to be tried. Pure.
 
-The database takes the least loaded of them that still has room; what is decided here is who may be
-asked at all, from a view that is up to a second old. The accept call checks freshness, price and
-room again on locked rows.
+The accept call takes the first of them that has room, and checks freshness, price and room again
+on locked rows; what is decided here is who may be asked at all, and how load is spread.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -29,13 +28,25 @@ class DeploymentOffer:
 
 
 def candidates(
-    offers: Iterable[DeploymentOffer], *, release: str, region: str, ask_ceiling: Nano
+    offers: Iterable[DeploymentOffer],
+    taken: Mapping[UUID, int],
+    *,
+    release: str,
+    region: str,
+    ask_ceiling: Nano,
 ) -> tuple[UUID, ...]:
     """Return the deployments that may take a job of `release` in `region`, best first.
 
     Cheap enough for the quote; then least loaded, flexible before reclaimable (it is returned
-    gracefully), cheaper first, and by id so that every replica tries the same order. A full
-    deployment stays on the list, last: its slot may have come back since the view was read.
+    gracefully), cheaper first, then by id. A full deployment stays on the list, last: its slot
+    may have come back since the view was read.
+
+    Args:
+        offers: The fresh deployments as last read, up to a second ago.
+        taken: Slots of each that we have given out since.
+        release: Id of the model release.
+        region: Where the quote says it runs.
+        ask_ceiling: The dearest ask that the quote covers, nano per slot-second.
     """
     fitting = [
         offer
@@ -47,7 +58,7 @@ def candidates(
     ]
     fitting.sort(
         key=lambda offer: (
-            offer.occupied / offer.offered,
+            (offer.occupied + taken.get(offer.id, 0)) / offer.offered,
             offer.capacity_class != "flexible",
             offer.ask,
             offer.id,

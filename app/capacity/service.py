@@ -1,12 +1,15 @@
 """Looking at the market, and pricing one request from it."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from app.capacity.errors import PriceStale
 from app.capacity.loop import MarketLoop, PriceRules
 from app.capacity.market import MarketSnapshot, PricedMarket, choose_market
+from app.capacity.placement import candidates
 from ledger.money import Nano
 from pricing.floor import NOTHING_MEASURED, CostTotals, Speeds, blended_speeds
 from pricing.rates import Rates, covered_ask, rates_for, run_seconds
@@ -38,6 +41,8 @@ class MarketService:
         self._monotonic = monotonic
         self._prices: dict[tuple[str, str], MarketPrice] = {}
         self._prices_of: MarketSnapshot | None = None
+        self._taken: Counter[UUID] = Counter()
+        self._taken_since: MarketSnapshot | None = None
 
     def snapshot(self) -> MarketSnapshot:
         """Return the latest view.
@@ -50,6 +55,28 @@ class MarketService:
             limit = int(self._stale.total_seconds())
             raise PriceStale(age_seconds=limit, limit_seconds=limit)
         return snapshot
+
+    def candidates(self, release: str, region: str, *, ask_ceiling: Nano) -> tuple[UUID, ...]:
+        """Return the deployments that may take a job, the best first; see `placement`.
+
+        Raises:
+            PriceStale: the market has not been read yet.
+        """
+        snapshot = self.snapshot()
+        if self._taken_since is not snapshot:
+            self._taken_since = snapshot
+            self._taken.clear()
+        return candidates(
+            snapshot.deployments,
+            self._taken,
+            release=release,
+            region=region,
+            ask_ceiling=ask_ceiling,
+        )
+
+    def note_taken(self, deployment_id: UUID) -> None:
+        """Count a slot that was just leased, until the next view shows it."""
+        self._taken[deployment_id] += 1
 
     def now(self) -> datetime:
         """Return the database clock's present reading; see `MarketSnapshot.database_time`."""

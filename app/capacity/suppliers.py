@@ -111,9 +111,7 @@ class SupplierService:
         )
         async with self._database.transaction() as tx:
             for session in (await tx.execute(live)).all():
-                await tx.execute(
-                    CLOSE_SESSION, {"agent": session.agent_id, "epoch": session.epoch}
-                )
+                await tx.execute(CLOSE_SESSION, {"agent": session.agent_id, "epoch": session.epoch})
 
     async def _set_state(self, supplier_id: UUID, state: str) -> None:
         async with self._database.transaction() as tx:

@@ -3,6 +3,10 @@
 Money is nano in `BigInteger`; digests are 32 bytes in `LargeBinary`; times are `timestamptz`
 written by the database clock. Ledger, lease and job rows are written by the functions in
 `functions/` only: the application's role has SELECT on them and nothing more.
+
+Rows on the money path have no foreign keys but the one that makes charge <= hold a constraint.
+Each would cost a query and a key-share lock per row; the functions make parents and children
+together, and `offpeak ledger check` looks for orphans.
 """
 
 from sqlalchemy import (
@@ -115,7 +119,7 @@ hold = Table(
     "hold",
     metadata,
     Column("id", Uuid, primary_key=True),
-    Column("account_id", Uuid, ForeignKey(wallet_balance.c.account_id), nullable=False),
+    Column("account_id", Uuid, nullable=False),
     Column("amount", BigInteger, nullable=False),
     _time("created_at"),
     _time("expires_at"),
@@ -146,7 +150,6 @@ transfer = Table(
     metadata,
     Column("ref", Uuid),
     Column("leg", SmallInteger),
-    # no foreign keys: a key-share lock on the fee account's row would be taken by every settlement
     Column("debit", Uuid, nullable=False),
     Column("credit", Uuid, nullable=False),
     Column("amount", BigInteger, nullable=False),
@@ -286,7 +289,7 @@ request_authorization = Table(
     "request_authorization",
     metadata,
     Column("digest", LargeBinary, primary_key=True),
-    Column("account_id", Uuid, ForeignKey(wallet_balance.c.account_id), nullable=False),
+    Column("account_id", Uuid, nullable=False),
     Column("payer", Text, nullable=False),
     Column("nonce", LargeBinary, nullable=False),
     Column("quote_digest", LargeBinary, nullable=False),
@@ -358,7 +361,7 @@ lease = Table(
     "lease",
     metadata,
     Column("id", Uuid, primary_key=True),
-    Column("job_id", Uuid, ForeignKey(job.c.id), nullable=False, index=True),
+    Column("job_id", Uuid, nullable=False, index=True),
     Column("deployment_id", Uuid, nullable=False),
     Column("agent_id", Uuid, nullable=False),
     Column("attempt", SmallInteger, nullable=False),
@@ -383,7 +386,7 @@ lease = Table(
 usage_record = Table(
     "usage_record",
     metadata,
-    Column("record_id", Uuid, ForeignKey(job.c.id), primary_key=True),
+    Column("record_id", Uuid, primary_key=True),
     Column("account_id", Uuid, nullable=False),
     Column("payer_seq", BigInteger, nullable=False),
     Column("previous_record", Uuid),

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.engine import Database
 from app.db.tables import hold, hold_resolution, transfer, usage_record
-from app.finance.rules import RULES, Rule
+from app.finance.rule import Rule, rules
 
 SHOWN = 20
 """Most differences kept per rule; the count is always whole."""
@@ -72,7 +72,7 @@ class LedgerCheck:
             as_of = await view.scalar(select(func.now()))
             assert isinstance(as_of, datetime)
             totals = await _totals(view)
-            findings = [await _find(view, rule) for rule in RULES]
+            findings = [await _find(view, rule) for rule in rules()]
         return Report(as_of, totals, tuple(findings))
 
     async def run_and_halt(self) -> Report:

@@ -58,7 +58,9 @@ class JobRepository:
                 last.label("supplier"),
                 attempts.label("attempts"),
             )
-            .join(request_authorization, request_authorization.c.digest == job.c.authorization_digest)
+            .join(
+                request_authorization, request_authorization.c.digest == job.c.authorization_digest
+            )
             .join(hold, hold.c.id == job.c.id)
             .where(job.c.id == job_id, request_authorization.c.payer == payer)
         )

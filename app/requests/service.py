@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from app.admission.service import Accepted, AdmissionService
-from app.capacity.placement import candidates
 from app.capacity.service import MarketService
 from app.db.engine import Database
 from app.dispatch.dispatcher import Dispatcher
@@ -63,11 +62,8 @@ class RequestService:
         """
         checked = await self._check(presented)
         quote = presented.quote
-        places = candidates(
-            self._parts.market.snapshot().deployments,
-            release=quote.model,
-            region=quote.region,
-            ask_ceiling=quote.ask_nano,
+        places = self._parts.market.candidates(
+            quote.model, quote.region, ask_ceiling=quote.ask_nano
         )
         accepted = await self._parts.admission.accept(checked, places)
         if accepted.is_new:
@@ -98,6 +94,7 @@ class RequestService:
         outcome, quote = accepted.outcome, presented.quote
         if outcome.agent_id is None or outcome.lease_id is None or outcome.deployment_id is None:
             return  # the answer to our own first call was lost: the sweep of leases finds it
+        self._parts.market.note_taken(outcome.deployment_id)
         self._parts.dispatcher.start(
             AcceptedWork(
                 lease_id=outcome.lease_id,
@@ -107,9 +104,7 @@ class RequestService:
                 release=quote.model,
                 input_tokens=quote.input_tokens,
                 max_output_tokens=quote.max_output_tokens,
-                rates=Rates(
-                    quote.input_rate_nano, quote.output_rate_nano, quote.per_request_nano
-                ),
+                rates=Rates(quote.input_rate_nano, quote.output_rate_nano, quote.per_request_nano),
                 max_charge=quote.max_charge_nano,
                 request_digest=quote.request_digest,
                 salt=presented.salt,

@@ -45,7 +45,7 @@ class LlamaChild:
         self._options = options
         self._process: asyncio.subprocess.Process | None = None
         self._log: collections.deque[str] = collections.deque(maxlen=_LOG_LINES)
-        self._logging: asyncio.Task[None] | None = None
+        self._logging: list[asyncio.Task[None]] = []
 
     @property
     def pid(self) -> int | None:
@@ -73,14 +73,17 @@ class LlamaChild:
         )
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        self._logging = asyncio.create_task(self._keep_log(self._process.stderr))
+        self._logging = [asyncio.create_task(self._keep_log(self._process.stderr))]
         try:
             async with asyncio.timeout(within):
-                return await _ready_url(self._process.stdout)
+                url = await _ready_url(self._process.stdout)
         except (TimeoutError, EOFError) as error:
             kind = "not ready in time" if isinstance(error, TimeoutError) else "ended"
             await self.kill()
             raise EngineFailed(self._cause() or kind, " | ".join(list(self._log)[-3:])) from error
+        # Read on, or a full pipe would stop the engine.
+        self._logging.append(asyncio.create_task(self._keep_log(self._process.stdout)))
+        return url
 
     async def exited(self) -> str:
         """Wait for the child's end and return it in words."""
@@ -101,12 +104,11 @@ class LlamaChild:
                 async with asyncio.timeout(_TERM_SECONDS):
                     await process.wait()
         await process.wait()
-        if self._logging is not None:
-            await self._logging
-            self._logging = None
+        await asyncio.gather(*self._logging)
+        self._logging = []
 
-    async def _keep_log(self, stderr: asyncio.StreamReader) -> None:
-        while line := await _line(stderr):
+    async def _keep_log(self, output: asyncio.StreamReader) -> None:
+        while line := await _line(output):
             self._log.append(line[:_LOG_COLUMNS].decode(errors="replace").strip())
 
     def _cause(self) -> str | None:

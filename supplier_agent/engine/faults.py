@@ -121,7 +121,10 @@ class FaultEngine:
         body = await request.read()
         self.bodies.append(body)
         asked = msgspec.json.decode(body, type=_Request)
-        script = self._script_for(asked)
+        try:
+            script = self._script_for(asked)
+        except ValueError as error:  # a mark that names no fault
+            return web.json_response({"error": {"message": str(error)}}, status=400)
         status = {Fault.BUSY: 503, Fault.REFUSE: 400, Fault.SERVER_ERROR: 500}.get(script.fault)
         if status is not None:
             return web.json_response({"error": {"message": script.fault}}, status=status)

@@ -99,8 +99,11 @@ class LlamaCpp:
         self._lost.clear()
         self._url = await self._host.start(within=self._deadlines.start)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._deadlines.connect)
+        # A connection for each request: on a kept one the server's close meets our next request,
+        # which must not be sent twice.
+        connector = aiohttp.TCPConnector(limit=0, force_close=True)
         self._http = aiohttp.ClientSession(
-            timeout=timeout, connector=aiohttp.TCPConnector(limit=0), auto_decompress=False
+            timeout=timeout, connector=connector, auto_decompress=False
         )
         await self._healthy(self._http)
 
@@ -238,7 +241,7 @@ class LlamaCpp:
         """The whole answer and when its first bytes came."""
         loop = asyncio.get_running_loop()
         first: float | None = None
-        ends_at = loop.time() + self._deadlines.first_token
+        ends_at = loop.time() + self._deadlines.start
         async for outcome in self.infer(request, slot=0, ends_at=ends_at):
             match outcome:
                 case Delta():

@@ -162,7 +162,7 @@ class Books:
     def accept(self, orders: Sequence[Order], *, max_open: int = 1_000) -> list[Any]:
         """Accept all orders in one call; one outcome per order, in order."""
         columns = list(zip(*(order.row() for order in orders), strict=True))
-        arrays = ", ".join(f"p_{name} => %s::{kind}[]" for name, kind in ACCEPT_COLUMNS.items())
+        arrays = ", ".join(f"p_{name} => %b::{kind}[]" for name, kind in ACCEPT_COLUMNS.items())
         return self.rows(
             f"SELECT * FROM offpeak.accept_many({arrays}, p_asset => %s, p_max_open => %s,"
             " p_retention => interval '1 day') ORDER BY ord",

@@ -1,7 +1,7 @@
 -- Ending jobs: settle (charged or delivered), end (failed, cancelled), expire.
 -- All three take the wallets of their jobs by id, then the deployments of their leases by id.
 
-CREATE OR REPLACE FUNCTION offpeak._lock_for_end(p_jobs uuid[], p_leases uuid[])
+CREATE FUNCTION offpeak._lock_for_end(p_jobs uuid[], p_leases uuid[])
 RETURNS void LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 BEGIN
   PERFORM FROM offpeak.wallet_balance w
@@ -16,93 +16,122 @@ END $$;
 
 -- Settle delivered results. Counts only for the lease that is active, from the agent that holds it;
 -- anything else (late, wrong fence, twice) is 'stale' or 'duplicate' and changes nothing.
--- p_usage is flattened: input, cached input, output, reasoning tokens of item i at 4i-3 .. 4i.
--- Codes: ok, duplicate, stale, over_hold.
-CREATE OR REPLACE FUNCTION offpeak.settle_many(
+-- p_usage is flattened as in _resolve_holds. Codes: ok, duplicate, stale, over_hold.
+CREATE FUNCTION offpeak.settle_many(
   p_job uuid[], p_lease uuid[], p_agent uuid[], p_charge bigint[], p_outcome smallint[], p_usage int[],
   p_finish text[], p_result bytea[], p_response bytea[], p_statement_digest bytea[], p_statement bytea[],
   p_statement_signature bytea[], p_cap_ms bigint[], p_flagged boolean[])
 RETURNS SETOF offpeak.end_outcome LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-  i int; r offpeak.end_outcome; j offpeak.job; l offpeak.lease; v_now timestamptz;
-  v_touched uuid[] := '{}';
+  v_now timestamptz; v_code text[]; ok int[]; v_usage int[];
+  ok_job uuid[]; ok_lease uuid[]; ok_kind text[]; ok_charge bigint[]; ok_outcome smallint[];
+  ok_response bytea[]; ok_statement bytea[]; ok_cap bigint[]; ok_flagged boolean[];
 BEGIN
   PERFORM offpeak._lock_for_end(p_job, p_lease);
   v_now := clock_timestamp();
-  FOR i IN 1 .. cardinality(p_job) LOOP
-    r := ROW(i, 'stale', p_job[i]);
-    SELECT * INTO l FROM offpeak.lease x WHERE x.id = p_lease[i] AND x.agent_id = p_agent[i];
-    SELECT * INTO j FROM offpeak.job x WHERE x.id = p_job[i] AND x.id = l.job_id;
-    IF l.state = 'active' AND j.lease_id = l.id AND j.state IN ('accepted', 'running') THEN
-      IF p_charge[i] > (SELECT h.amount FROM offpeak.hold h WHERE h.id = j.id) OR p_charge[i] < 0 THEN
-        r.code := 'over_hold'; RETURN NEXT r; CONTINUE;
-      END IF;
-      UPDATE offpeak.job x
-         SET state = CASE WHEN p_outcome[i] = 3 THEN 'cancelled' ELSE 'completed' END, lease_id = NULL,
-             ended_at = v_now, finish = p_finish[i], result = p_result[i]
-       WHERE x.id = j.id;
-      UPDATE offpeak.lease x SET statement = p_statement[i], statement_signature = p_statement_signature[i]
-       WHERE x.id = l.id;
-      PERFORM offpeak._end_lease(l.id, 'done', NULL, 'served', p_cap_ms[i], v_now);
-      PERFORM offpeak._resolve(j, CASE WHEN p_charge[i] > 0 THEN 'settled' ELSE 'released' END,
-        p_charge[i], p_outcome[i], p_usage[4 * i - 3 : 4 * i], p_response[i], p_statement_digest[i],
-        CASE WHEN p_flagged[i] THEN ARRAY['output-recount'] ELSE '{}'::text[] END, v_now);
-      v_touched := v_touched || l.deployment_id;
-      r.code := 'ok';
-    ELSIF j.state IN ('completed', 'cancelled') AND l.state = 'done' THEN
-      r.code := 'duplicate';
-    END IF;
-    RETURN NEXT r;
-  END LOOP;
-  IF v_touched <> '{}' THEN PERFORM offpeak._note_capacity(v_touched, v_now); END IF;
+  SELECT array_agg(t.code ORDER BY t.ord) INTO v_code FROM (
+    SELECT s.ord, CASE WHEN s.code = 'ok' AND row_number() OVER (PARTITION BY s.job_id, s.code ORDER BY s.ord) > 1
+                       THEN 'duplicate' ELSE s.code END AS code
+      FROM (SELECT u.ord, u.job_id, CASE
+              WHEN l.state = 'active' AND j.lease_id = l.id AND j.state IN ('accepted', 'running')
+              THEN CASE WHEN u.charge BETWEEN 0 AND h.amount THEN 'ok' ELSE 'over_hold' END
+              WHEN l.state = 'done' AND j.state IN ('completed', 'cancelled') THEN 'duplicate'
+              ELSE 'stale' END AS code
+              FROM unnest(p_job, p_lease, p_agent, p_charge) WITH ORDINALITY AS u(job_id, lease_id, agent_id, charge, ord)
+              LEFT JOIN offpeak.lease l ON l.id = u.lease_id AND l.agent_id = u.agent_id
+              LEFT JOIN offpeak.job j ON j.id = u.job_id AND j.id = l.job_id
+              LEFT JOIN offpeak.hold h ON h.id = j.id) s) t;
+  SELECT array_agg(o ORDER BY o) INTO ok FROM generate_subscripts(v_code, 1) AS o WHERE v_code[o] = 'ok';
+
+  IF ok IS NOT NULL THEN
+    UPDATE offpeak.job j
+       SET state = CASE WHEN t.outcome = 3 THEN 'cancelled' ELSE 'completed' END, lease_id = NULL,
+           ended_at = v_now, finish = t.finish, result = t.result
+      FROM unnest(ok) AS o JOIN unnest(p_job, p_outcome, p_finish, p_result)
+           WITH ORDINALITY AS t(id, outcome, finish, result, ord) ON t.ord = o
+     WHERE j.id = t.id;
+    UPDATE offpeak.lease l SET statement = t.statement, statement_signature = t.signature
+      FROM unnest(ok) AS o JOIN unnest(p_lease, p_statement, p_statement_signature)
+           WITH ORDINALITY AS t(id, statement, signature, ord) ON t.ord = o
+     WHERE l.id = t.id;
+    SELECT array_agg(t.job_id ORDER BY o), array_agg(t.lease_id ORDER BY o), array_agg(t.charge ORDER BY o),
+           array_agg(CASE WHEN t.charge > 0 THEN 'settled' ELSE 'released' END ORDER BY o),
+           array_agg(t.outcome ORDER BY o), array_agg(t.response ORDER BY o),
+           array_agg(t.statement ORDER BY o), array_agg(t.cap_ms ORDER BY o), array_agg(t.flagged ORDER BY o)
+      INTO ok_job, ok_lease, ok_charge, ok_kind, ok_outcome, ok_response, ok_statement, ok_cap, ok_flagged
+      FROM unnest(ok) AS o JOIN unnest(
+             p_job, p_lease, p_charge, p_outcome, p_response, p_statement_digest, p_cap_ms, p_flagged)
+           WITH ORDINALITY AS t(job_id, lease_id, charge, outcome, response, statement, cap_ms, flagged, ord)
+           ON t.ord = o;
+    SELECT array_agg(p_usage[4 * o - f] ORDER BY o, f DESC) INTO v_usage
+      FROM unnest(ok) AS o CROSS JOIN generate_series(0, 3) AS f;
+    PERFORM offpeak._end_leases(ok_lease, array_fill('done'::text, ARRAY[cardinality(ok)]),
+                                array_fill(NULL::text, ARRAY[cardinality(ok)]), ok_cap, 'served', v_now);
+    PERFORM offpeak._resolve_holds(ok_job, ok_kind, ok_charge, ok_outcome, v_usage, ok_response,
+                                   ok_statement, ok_flagged, v_now);
+  END IF;
+  RETURN QUERY SELECT o, v_code[o], p_job[o] FROM generate_subscripts(p_job, 1) AS o;
 END $$;
 
 -- End jobs without a result: hold released, slot returned (or 'ending'), zero-charge record.
 -- p_lease NULL means "whatever the job holds now"; otherwise the job must still be under that lease.
 -- p_cap_ms NULL: the supplier's fault, unpaid. Codes: ok, stale.
-CREATE OR REPLACE FUNCTION offpeak.end_many(
+CREATE FUNCTION offpeak.end_many(
   p_job uuid[], p_lease uuid[], p_state text[], p_code text[], p_detail text[], p_lease_state text[],
   p_cap_ms bigint[])
 RETURNS SETOF offpeak.end_outcome LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-  i int; r offpeak.end_outcome; j offpeak.job; v_now timestamptz; v_deployment uuid; v_touched uuid[] := '{}';
+  v_now timestamptz; n int; ok int[]; ok_job uuid[]; v_usage int[];
+  held int[]; v_lease uuid[];
   zero CONSTANT bytea := decode(repeat('00', 32), 'hex');
 BEGIN
   PERFORM offpeak._lock_for_end(p_job, p_lease);
   v_now := clock_timestamp();
-  FOR i IN 1 .. cardinality(p_job) LOOP
-    r := ROW(i, 'stale', p_job[i]);
-    SELECT * INTO j FROM offpeak.job x
-     WHERE x.id = p_job[i] AND x.state IN ('queued', 'accepted', 'running')
-       AND (p_lease[i] IS NULL OR x.lease_id = p_lease[i]) FOR NO KEY UPDATE;
-    IF FOUND THEN
-      UPDATE offpeak.job x
-         SET state = p_state[i], lease_id = NULL, ended_at = v_now, queued_at = NULL,
-             failure_code = p_code[i], failure_detail = p_detail[i]
-       WHERE x.id = j.id;
-      IF j.lease_id IS NOT NULL THEN
-        PERFORM offpeak._end_lease(j.lease_id, p_lease_state[i], p_code[i], 'failed_work', p_cap_ms[i], v_now);
-        SELECT l.deployment_id INTO v_deployment FROM offpeak.lease l WHERE l.id = j.lease_id;
-        v_touched := v_touched || v_deployment;
-      END IF;
-      PERFORM offpeak._resolve(j, CASE WHEN p_state[i] = 'expired' THEN 'expired' ELSE 'released' END, 0,
-        CASE WHEN p_state[i] = 'cancelled' THEN 3 ELSE 2 END::smallint,
-        ARRAY[j.input_tokens, 0, 0, 0], zero, zero, '{}', v_now);
-      r.code := 'ok';
+  -- the open jobs, each once, with the lease each is under
+  SELECT array_agg(t.ord ORDER BY t.ord), array_agg(t.id ORDER BY t.ord),
+         array_agg(t.ord ORDER BY t.ord) FILTER (WHERE t.lease_id IS NOT NULL),
+         array_agg(t.lease_id ORDER BY t.ord) FILTER (WHERE t.lease_id IS NOT NULL)
+    INTO ok, ok_job, held, v_lease
+    FROM (SELECT DISTINCT ON (j.id) u.ord, j.id, j.lease_id
+            FROM unnest(p_job, p_lease) WITH ORDINALITY AS u(job_id, lease_id, ord)
+            JOIN (SELECT x.id, x.lease_id FROM offpeak.job x
+                   WHERE x.id = ANY(p_job) AND x.state IN ('queued', 'accepted', 'running')
+                   ORDER BY x.id FOR NO KEY UPDATE) j ON j.id = u.job_id
+           WHERE u.lease_id IS NULL OR j.lease_id = u.lease_id
+           ORDER BY j.id, u.ord) t;
+  IF ok IS NOT NULL THEN
+    n := cardinality(ok);
+    UPDATE offpeak.job j
+       SET state = p_state[o], lease_id = NULL, ended_at = v_now, queued_at = NULL,
+           failure_code = p_code[o], failure_detail = p_detail[o]
+      FROM unnest(ok) AS o WHERE j.id = p_job[o];
+    IF held IS NOT NULL THEN
+      PERFORM offpeak._end_leases(v_lease, (SELECT array_agg(p_lease_state[o]) FROM unnest(held) AS o),
+        (SELECT array_agg(p_code[o]) FROM unnest(held) AS o),
+        (SELECT array_agg(p_cap_ms[o]) FROM unnest(held) AS o), 'failed_work', v_now);
     END IF;
-    RETURN NEXT r;
-  END LOOP;
-  IF v_touched <> '{}' THEN PERFORM offpeak._note_capacity(v_touched, v_now); END IF;
+    SELECT array_agg(CASE f WHEN 1 THEN j.input_tokens ELSE 0 END ORDER BY o.place, f) INTO v_usage
+      FROM unnest(ok_job) WITH ORDINALITY AS o(id, place) JOIN offpeak.job j ON j.id = o.id
+      CROSS JOIN generate_series(1, 4) AS f;
+    PERFORM offpeak._resolve_holds(ok_job,
+      (SELECT array_agg(CASE p_state[o] WHEN 'expired' THEN 'expired' ELSE 'released' END) FROM unnest(ok) AS o),
+      array_fill(0::bigint, ARRAY[n]),
+      (SELECT array_agg(CASE p_state[o] WHEN 'cancelled' THEN 3 ELSE 2 END::smallint) FROM unnest(ok) AS o),
+      v_usage, array_fill(zero, ARRAY[n]), array_fill(zero, ARRAY[n]), array_fill(false, ARRAY[n]), v_now);
+  END IF;
+  RETURN QUERY SELECT o, CASE WHEN o = ANY(ok) THEN 'ok' ELSE 'stale' END, p_job[o]
+                 FROM generate_subscripts(p_job, 1) AS o;
 END $$;
 
 -- The sweeper: jobs past their deadline (plus 2 s for results under way) end with hold and lease.
 -- Wallets that someone else is settling are skipped and met again at the next sweep.
-CREATE OR REPLACE FUNCTION offpeak.expire_due(p_limit int)
+CREATE FUNCTION offpeak.expire_due(p_limit int)
 RETURNS SETOF offpeak.end_outcome LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
-DECLARE v_jobs uuid[]; v_accounts uuid[]; v_due timestamptz := clock_timestamp() - interval '2 s';
+DECLARE
+  v_jobs uuid[]; v_accounts uuid[]; n int; v_due timestamptz := clock_timestamp() - interval '2 s';
 BEGIN
   SELECT array_agg(j.account_id) INTO v_accounts FROM (
     SELECT x.account_id FROM offpeak.job x
@@ -117,11 +146,10 @@ BEGIN
      WHERE x.state IN ('queued', 'accepted', 'running') AND x.deadline_at < v_due
        AND x.account_id = ANY(v_accounts) ORDER BY x.deadline_at LIMIT p_limit) j;
   IF v_jobs IS NULL THEN RETURN; END IF;
+  n := cardinality(v_jobs);
   RETURN QUERY SELECT * FROM offpeak.end_many(
-    v_jobs, array_fill(NULL::uuid, ARRAY[cardinality(v_jobs)]),
-    array_fill('expired'::text, ARRAY[cardinality(v_jobs)]),
-    array_fill('deadline-passed'::text, ARRAY[cardinality(v_jobs)]),
-    array_fill('the job did not finish before its deadline'::text, ARRAY[cardinality(v_jobs)]),
-    array_fill('ending'::text, ARRAY[cardinality(v_jobs)]),
-    array_fill(NULL::bigint, ARRAY[cardinality(v_jobs)]));
+    v_jobs, array_fill(NULL::uuid, ARRAY[n]), array_fill('expired'::text, ARRAY[n]),
+    array_fill('deadline-passed'::text, ARRAY[n]),
+    array_fill('the job did not finish before its deadline'::text, ARRAY[n]),
+    array_fill('ending'::text, ARRAY[n]), array_fill(NULL::bigint, ARRAY[n]));
 END $$;

@@ -4,7 +4,7 @@
 -- End a lease and give its job another slot in one step. At most two faulted attempts and five
 -- dispatches (architecture.md, "State machines"). An agent that failed the job is not tried again.
 -- Codes: ok (new lease), queued (no slot now), exhausted (nothing changed; the caller ends the job), stale.
-CREATE OR REPLACE FUNCTION offpeak.reassign_many(
+CREATE FUNCTION offpeak.reassign_many(
   p_lease uuid[], p_new_lease uuid[], p_reason text[], p_fault boolean[], p_lease_state text[],
   p_cap_ms bigint[], p_candidates text[])
 RETURNS SETOF offpeak.reassign_outcome LANGUAGE plpgsql VOLATILE SECURITY DEFINER
@@ -27,11 +27,11 @@ BEGIN
     IF j.faults + p_fault[i]::int >= 2 OR j.dispatches >= 5 OR j.deadline_at <= v_now THEN
       r.code := 'exhausted'; RETURN NEXT r; CONTINUE;
     END IF;
-    PERFORM offpeak._end_lease(l.id, p_lease_state[i], p_reason[i], 'failed_work', p_cap_ms[i], v_now);
-    v_touched := v_touched || l.deployment_id;
-    SELECT array_agg(d.id) INTO v_candidates FROM offpeak.deployment d
-     WHERE d.id = ANY(p_candidates[i]::uuid[]) AND d.agent_id <> l.agent_id
-       AND d.agent_id <> ALL(j.failed_agents);
+    PERFORM offpeak._end_leases(ARRAY[l.id], ARRAY[p_lease_state[i]], ARRAY[p_reason[i]],
+                                ARRAY[p_cap_ms[i]], 'failed_work', v_now);
+    SELECT array_agg(d.id ORDER BY c.place) INTO v_candidates
+      FROM unnest(p_candidates[i]::uuid[]) WITH ORDINALITY AS c(id, place) JOIN offpeak.deployment d USING (id)
+     WHERE d.agent_id <> l.agent_id AND d.agent_id <> ALL(j.failed_agents);
     v_place := offpeak._place(v_candidates, j.release, j.region, j.ask_ceiling, j.deadline_at, v_now);
     UPDATE offpeak.job x
        SET faults = x.faults + p_fault[i]::int,
@@ -50,7 +50,7 @@ BEGIN
 END $$;
 
 -- A queued job takes the slot that was found for it. Callers hold the deployment's row.
-CREATE OR REPLACE FUNCTION offpeak._take_slot(
+CREATE FUNCTION offpeak._take_slot(
   p_job uuid, p_lease uuid, p_place offpeak.placement, p_now timestamptz)
 RETURNS void LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 DECLARE j offpeak.job;
@@ -67,7 +67,7 @@ BEGIN
 END $$;
 
 -- Slots for waiting jobs, oldest first. Codes: ok, queued (still no slot), stale.
-CREATE OR REPLACE FUNCTION offpeak.place_queued_many(p_job uuid[], p_new_lease uuid[], p_candidates text[])
+CREATE FUNCTION offpeak.place_queued_many(p_job uuid[], p_new_lease uuid[], p_candidates text[])
 RETURNS SETOF offpeak.reassign_outcome LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 DECLARE
@@ -82,8 +82,9 @@ BEGIN
     r := ROW(i, 'stale', p_job[i], NULL, NULL, NULL);
     SELECT * INTO j FROM offpeak.job x WHERE x.id = p_job[i] AND x.state = 'queued' FOR NO KEY UPDATE;
     IF FOUND THEN
-      SELECT array_agg(d.id) INTO v_candidates FROM offpeak.deployment d
-       WHERE d.id = ANY(p_candidates[i]::uuid[]) AND d.agent_id <> ALL(j.failed_agents);
+      SELECT array_agg(d.id ORDER BY c.place) INTO v_candidates
+        FROM unnest(p_candidates[i]::uuid[]) WITH ORDINALITY AS c(id, place) JOIN offpeak.deployment d USING (id)
+       WHERE d.agent_id <> ALL(j.failed_agents);
       v_place := offpeak._place(v_candidates, j.release, j.region, j.ask_ceiling, j.deadline_at, v_now);
       r.code := 'queued';
       IF v_place.deployment_id IS NOT NULL THEN
@@ -99,26 +100,25 @@ END $$;
 
 -- The engine has confirmed (done, reclaimed) or the agent is dead (lost): half-ended leases end and
 -- their slots come back. Active leases are not touched. Returns how many ended.
-CREATE OR REPLACE FUNCTION offpeak.confirm_leases(p_lease uuid[], p_agent uuid[], p_state text[])
+CREATE FUNCTION offpeak.confirm_leases(p_lease uuid[], p_agent uuid[], p_state text[])
 RETURNS int LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
-DECLARE i int; n int := 0; v_now timestamptz; v_touched uuid[];
+DECLARE v_lease uuid[]; v_state text[]; n int;
 BEGIN
-  SELECT array_agg(DISTINCT l.deployment_id) INTO v_touched FROM offpeak.lease l WHERE l.id = ANY(p_lease);
-  PERFORM FROM offpeak.deployment d WHERE d.id = ANY(v_touched) ORDER BY d.id FOR NO KEY UPDATE;
-  v_now := clock_timestamp();
-  FOR i IN 1 .. cardinality(p_lease) LOOP
-    IF EXISTS (SELECT FROM offpeak.lease l WHERE l.id = p_lease[i] AND l.agent_id = p_agent[i] AND l.state = 'ending')
-       AND offpeak._end_lease(p_lease[i], p_state[i], NULL, 'failed_work', NULL, v_now) THEN
-      n := n + 1;
-    END IF;
-  END LOOP;
-  IF n > 0 THEN PERFORM offpeak._note_capacity(v_touched, v_now); END IF;
-  RETURN n;
+  PERFORM FROM offpeak.deployment d
+    WHERE d.id IN (SELECT l.deployment_id FROM offpeak.lease l WHERE l.id = ANY(p_lease))
+    ORDER BY d.id FOR NO KEY UPDATE;
+  SELECT array_agg(t.id), array_agg(t.state) INTO v_lease, v_state FROM (
+    SELECT DISTINCT ON (l.id) l.id, u.state FROM unnest(p_lease, p_agent, p_state) AS u(id, agent_id, state)
+      JOIN offpeak.lease l ON l.id = u.id AND l.agent_id = u.agent_id AND l.state = 'ending') t;
+  IF v_lease IS NULL THEN RETURN 0; END IF;
+  n := cardinality(v_lease);
+  RETURN offpeak._end_leases(v_lease, v_state, array_fill(NULL::text, ARRAY[n]),
+                             array_fill(NULL::bigint, ARRAY[n]), 'failed_work', clock_timestamp());
 END $$;
 
 -- The agent has accepted the work: accepted -> running, for the leases that are still active.
-CREATE OR REPLACE FUNCTION offpeak.mark_running(p_lease uuid[])
+CREATE FUNCTION offpeak.mark_running(p_lease uuid[])
 RETURNS int LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 DECLARE n int;
@@ -129,4 +129,21 @@ BEGIN
                    FOR NO KEY UPDATE OF x SKIP LOCKED);
   GET DIAGNOSTICS n = ROW_COUNT;
   RETURN n;
+END $$;
+
+-- What an agent did wrong: counted against the agent (not its session), and its signed word, if it
+-- gave one, kept on the lease as evidence. Only leases that are the agent's own keep evidence.
+CREATE OR REPLACE FUNCTION offpeak.note_faults(
+  p_agent uuid[], p_lease uuid[], p_statement bytea[], p_signature bytea[])
+RETURNS void LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+BEGIN
+  UPDATE offpeak.lease l SET statement = x.statement, statement_signature = x.signature
+    FROM (SELECT * FROM unnest(p_agent, p_lease, p_statement, p_signature)
+            AS u(agent_id, lease_id, statement, signature) ORDER BY 2) x
+   WHERE l.id = x.lease_id AND l.agent_id = x.agent_id AND l.statement IS NULL AND x.statement IS NOT NULL;
+  UPDATE offpeak.agent a SET faults = a.faults + x.n
+    FROM (SELECT u.agent_id, count(*)::int AS n FROM unnest(p_agent) AS u(agent_id)
+           GROUP BY 1 ORDER BY 1) x
+   WHERE a.id = x.agent_id;
 END $$;

@@ -2,7 +2,7 @@
 
 -- A new session: the epoch it gets is larger than any before, and chooses the live socket.
 -- NULL when the agent or its supplier may not serve.
-CREATE OR REPLACE FUNCTION offpeak.open_session(p_agent uuid, p_replica text, p_boot text)
+CREATE FUNCTION offpeak.open_session(p_agent uuid, p_replica text, p_boot text)
 RETURNS bigint LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE v_epoch bigint;
 BEGIN
@@ -20,7 +20,7 @@ BEGIN
 END $$;
 
 -- The socket of this epoch is gone: offline at once, its offer withdrawn. False for an older epoch.
-CREATE OR REPLACE FUNCTION offpeak.close_session(p_agent uuid, p_epoch bigint)
+CREATE FUNCTION offpeak.close_session(p_agent uuid, p_epoch bigint)
 RETURNS boolean LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 DECLARE v_deployments uuid[];
@@ -36,7 +36,7 @@ END $$;
 
 -- An agent's CAPACITY message: what it offers now. Only the live session speaks.
 -- Returns the deployment's id, NULL for a session that is no longer the live one.
-CREATE OR REPLACE FUNCTION offpeak.offer_capacity(
+CREATE FUNCTION offpeak.offer_capacity(
   p_id uuid, p_agent uuid, p_epoch bigint, p_name text, p_release text, p_class text, p_region text,
   p_ask bigint, p_offered int, p_offer_until timestamptz, p_prefill int, p_decode int, p_gpu_ppm int)
 RETURNS uuid LANGUAGE plpgsql VOLATILE SECURITY DEFINER
@@ -63,7 +63,7 @@ END $$;
 
 -- Heartbeats of all agents of one replica, in one statement. An agent that comes back from
 -- staleness is counted again from now.
-CREATE OR REPLACE FUNCTION offpeak.seen_many(p_agent uuid[], p_epoch bigint[], p_age_ms int[])
+CREATE FUNCTION offpeak.seen_many(p_agent uuid[], p_epoch bigint[], p_age_ms int[])
 RETURNS void LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 DECLARE v_now timestamptz := clock_timestamp(); v_back uuid[]; v_deployments uuid[];
@@ -83,7 +83,7 @@ BEGIN
 END $$;
 
 -- Agents silent for 15 s: offer and occupation leave the load together, dated seen_at + 15 s.
-CREATE OR REPLACE FUNCTION offpeak.mark_stale()
+CREATE FUNCTION offpeak.mark_stale()
 RETURNS int LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 DECLARE s record; n int := 0;

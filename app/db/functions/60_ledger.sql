@@ -1,6 +1,6 @@
 -- Accounts, deposits, house balances, signatures, retention, and the stop switch.
 
-CREATE OR REPLACE FUNCTION offpeak.open_account(p_kind text, p_owner text, p_asset text)
+CREATE FUNCTION offpeak.open_account(p_kind text, p_owner text, p_asset text)
 RETURNS uuid LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE v_id uuid := offpeak._account_id(p_kind, p_owner, p_asset);
 BEGIN
@@ -15,7 +15,7 @@ END $$;
 
 -- Credit a wallet, once per p_ref. The first money of an asset also opens our own accounts in it, so
 -- no charge can meet a missing one. Returns false when that deposit was booked before.
-CREATE OR REPLACE FUNCTION offpeak.credit_deposit(p_ref uuid, p_payer text, p_asset text, p_amount bigint)
+CREATE FUNCTION offpeak.credit_deposit(p_ref uuid, p_payer text, p_asset text, p_amount bigint)
 RETURNS boolean LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE v_wallet uuid; v_clearing uuid;
 BEGIN
@@ -32,7 +32,7 @@ END $$;
 
 -- Fold finished transfers into the house accounts' balances. The horizon is the oldest transaction
 -- still running: a roll-up by id or time would lose what commits late.
-CREATE OR REPLACE FUNCTION offpeak.roll_up_house()
+CREATE FUNCTION offpeak.roll_up_house()
 RETURNS int LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE v_horizon xid8; n int;
 BEGIN
@@ -54,7 +54,7 @@ BEGIN
 END $$;
 
 -- Store signatures made for stored records. Signing is deterministic, so a second one is the same.
-CREATE OR REPLACE FUNCTION offpeak.store_signatures(p_record uuid[], p_key_id text, p_signature bytea[])
+CREATE FUNCTION offpeak.store_signatures(p_record uuid[], p_key_id text, p_signature bytea[])
 RETURNS int LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 DECLARE n int;
@@ -67,7 +67,7 @@ BEGIN
 END $$;
 
 -- Delete request and answer texts after their retention time. Digests stay.
-CREATE OR REPLACE FUNCTION offpeak.purge_content(p_limit int)
+CREATE FUNCTION offpeak.purge_content(p_limit int)
 RETURNS int LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 DECLARE n int;
@@ -82,13 +82,13 @@ BEGIN
 END $$;
 
 -- Stop new accepts until an operator has looked; running jobs settle. One open halt at a time.
-CREATE OR REPLACE FUNCTION offpeak.halt_ledger(p_reason text)
+CREATE FUNCTION offpeak.halt_ledger(p_reason text)
 RETURNS void LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   INSERT INTO offpeak.ledger_halt(reason)
   SELECT p_reason WHERE NOT EXISTS (SELECT FROM offpeak.ledger_halt h WHERE h.cleared_at IS NULL)
 $$;
 
-CREATE OR REPLACE FUNCTION offpeak.clear_halt()
+CREATE FUNCTION offpeak.clear_halt()
 RETURNS int LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE n int;
 BEGIN

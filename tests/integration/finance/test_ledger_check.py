@@ -7,7 +7,7 @@ import pytest
 from app.db.engine import Database, open_database
 from app.finance.check import LedgerCheck
 from app.finance.house import HouseBooks
-from app.finance.rules import RULES
+from app.finance.rule import rules
 from tests.integration.books import Books, Order, wallet
 
 BUYER = wallet(1)
@@ -63,7 +63,7 @@ async def test_books_in_use_are_clean(busy_books: Books, database: Database) -> 
 
 
 def test_every_rule_has_a_corruption_that_breaks_it() -> None:
-    assert set(CORRUPTIONS) == {rule.name for rule in RULES}
+    assert set(CORRUPTIONS) == {rule.name for rule in rules()}
 
 
 @pytest.mark.parametrize("name", CORRUPTIONS)

@@ -33,8 +33,8 @@ def late(books: Books, url: str, job: Any) -> None:
 def house(books: Books, account: object) -> int:
     return int(
         books.one(
-            "SELECT coalesce(sum(CASE WHEN credit = %s THEN amount ELSE -amount END), 0)::bigint AS n"
-            " FROM offpeak.transfer WHERE debit = %s OR credit = %s",
+            "SELECT coalesce(sum(CASE WHEN credit = %s THEN amount ELSE -amount END), 0)::bigint"
+            " AS n FROM offpeak.transfer WHERE debit = %s OR credit = %s",
             account,
             account,
             account,
@@ -324,11 +324,11 @@ def test_house_balances_lose_nothing_to_transactions_that_commit_late(
 
 def test_a_deposit_is_credited_once(books: Books) -> None:
     ref = Order(payer=BUYER, amount=1, candidates=()).job_id
-    credits = [
+    booked = [
         books.one("SELECT offpeak.credit_deposit(%s, %s, %s, 500)", ref, BUYER, ASSET)[0]
         for _ in range(2)
     ]
-    assert credits == [True, False]
+    assert booked == [True, False]
     assert books.balance(BUYER) == (500, 0)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.authorization import RequestAuthorization
-from ledger.encoding import Address
+from ledger.encoding import Address, canonical_json
 from ledger.errors import BadAddress, MalformedTypedData
 from ledger.money import Nano
 from ledger.typed_data import MAX_TEXT_BYTES, Field, TypedMessage
@@ -253,3 +253,14 @@ def test_every_field_is_part_of_the_digest() -> None:
         }.get(field.solidity, "4" if field.name == "outcome" else "77")
         altered = message.parse({**message.message(), field.name: other})
         assert altered.struct_hash() != message.struct_hash()
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.TYPE.name)
+def test_the_fast_canonical_form_is_the_one_of_rfc_8785(message: TypedMessage) -> None:
+    assert message.canonical() == canonical_json(message.message())
+
+
+@given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=100))
+def test_any_text_has_one_canonical_form(text: str) -> None:
+    message = dataclasses.replace(AUTHORIZATION, model=text)
+    assert message.canonical() == canonical_json(message.message())

@@ -5,6 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.unit.supplier_agent.samples import AGENT
+from tests.unit.supplier_agent.test_release import write_release
+
 HEAVY = ("aiohttp", "websockets", "xllamacpp", "cryptography", "structlog", "uvloop")
 PROBE = f"""
 import atexit, sys
@@ -49,6 +52,19 @@ def test_a_key_file_others_can_read_exits_3(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert json.loads(done.stdout)["error"]["code"] == "bad-key-file"
     assert "chmod 600" in done.stderr
+
+
+def test_other_weights_than_the_releases_exit_4(tmp_path: Path) -> None:
+    weights = tmp_path / "model.gguf"
+    weights.write_bytes(b"another model")
+    done = command(
+        *("run", "--json", "--gateway", "http://127.0.0.1:1", "--agent-id", AGENT),
+        *("--key-file", str(tmp_path / "device.key"), "--deployment", "demo", "--ask", "0.1"),
+        *("--release", str(write_release(tmp_path)), "--weights", str(weights)),
+    )
+
+    assert done.returncode == 4
+    assert json.loads(done.stdout)["error"]["code"] == "wrong-weights"
 
 
 def test_missing_settings_exit_2_and_are_named() -> None:

@@ -2,7 +2,9 @@
 
 import contextlib
 import json
+import re
 import uuid
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -175,6 +177,19 @@ class TestHello:
         sample = FROM_AGENT[0]
         assert isinstance(sample, Hello)
         return msgspec.structs.replace(sample, signature=self.key.sign(signed).hex())
+
+    def test_the_signed_bytes_are_the_specified_ones(self) -> None:
+        signed = hello_bytes(
+            nonce=self.nonce, session=SESSION, version=1, agent_id=AGENT, host="gpu-7"
+        )
+        page = Path("docs/spec/agent-channel.md").read_text(encoding="utf-8")
+        parts = re.findall(
+            r"^([0-9a-f]+) +(?:tag|nonce|session|version|agent|host)$", page, re.MULTILINE
+        )
+
+        assert signed.hex() == "".join(parts)
+        assert self.key.sign(signed).hex() in page
+        assert self.public.hex() in page
 
     def test_the_right_key_is_let_in(self) -> None:
         check_hello(self.hello(), nonce=self.nonce, public_key=self.public)

@@ -91,6 +91,18 @@ def upgrade() -> None:
         schema="offpeak",
     )
     op.create_table(
+        "hold",
+        sa.Column("id", sa.Uuid(), nullable=False),
+        sa.Column("account_id", sa.Uuid(), nullable=False),
+        sa.Column("amount", sa.BigInteger(), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
+        sa.CheckConstraint("amount > 0", name=op.f("ck_hold_amount")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_hold")),
+        sa.UniqueConstraint("id", "amount", name=op.f("uq_hold_id_amount")),
+        schema="offpeak",
+    )
+    op.create_table(
         "house_balance",
         sa.Column("account_id", sa.Uuid(), nullable=False),
         sa.Column("balance", sa.BigInteger(), nullable=False),
@@ -175,6 +187,42 @@ def upgrade() -> None:
         postgresql_where=sa.text("state = 'queued'"),
     )
     op.create_table(
+        "lease",
+        sa.Column("id", sa.Uuid(), nullable=False),
+        sa.Column("job_id", sa.Uuid(), nullable=False),
+        sa.Column("deployment_id", sa.Uuid(), nullable=False),
+        sa.Column("agent_id", sa.Uuid(), nullable=False),
+        sa.Column("attempt", sa.SmallInteger(), nullable=False),
+        sa.Column("state", sa.Text(), nullable=False),
+        sa.Column("started_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("ends_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("ask", sa.BigInteger(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=True),
+        sa.Column("statement", sa.LargeBinary(), nullable=True),
+        sa.Column("statement_signature", sa.LargeBinary(), nullable=True),
+        sa.CheckConstraint(
+            "(state IN ('active', 'ending')) = (ended_at IS NULL)", name=op.f("ck_lease_ended")
+        ),
+        sa.CheckConstraint(
+            "state IN ('active', 'ending', 'done', 'lost', 'reclaimed')",
+            name=op.f("ck_lease_state"),
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_lease")),
+        schema="offpeak",
+    )
+    op.create_index(
+        "ix_lease_occupying",
+        "lease",
+        ["agent_id", "deployment_id"],
+        unique=False,
+        schema="offpeak",
+        postgresql_where=sa.text("state IN ('active', 'ending')"),
+    )
+    op.create_index(
+        op.f("ix_offpeak_lease_job_id"), "lease", ["job_id"], unique=False, schema="offpeak"
+    )
+    op.create_table(
         "ledger_halt",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
         sa.Column("reason", sa.Text(), nullable=False),
@@ -196,6 +244,29 @@ def upgrade() -> None:
         sa.Column("floor_per_request", sa.BigInteger(), nullable=False),
         sa.Column("curve_version", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("release", "region", "at", name=op.f("pk_price_point")),
+        schema="offpeak",
+    )
+    op.create_table(
+        "request_authorization",
+        sa.Column("digest", sa.LargeBinary(), nullable=False),
+        sa.Column("account_id", sa.Uuid(), nullable=False),
+        sa.Column("payer", sa.Text(), nullable=False),
+        sa.Column("nonce", sa.LargeBinary(), nullable=False),
+        sa.Column("quote_digest", sa.LargeBinary(), nullable=False),
+        sa.Column("request_digest", sa.LargeBinary(), nullable=False),
+        sa.Column("message", sa.LargeBinary(), nullable=False),
+        sa.Column("signature", sa.LargeBinary(), nullable=False),
+        sa.Column("quote", sa.LargeBinary(), nullable=False),
+        sa.Column("quote_signature", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("digest", name=op.f("pk_request_authorization")),
+        sa.UniqueConstraint(
+            "nonce", "account_id", name=op.f("uq_request_authorization_nonce_account_id")
+        ),
+        sa.UniqueConstraint(
+            "quote_digest",
+            "account_id",
+            name=op.f("uq_request_authorization_quote_digest_account_id"),
+        ),
         schema="offpeak",
     )
     op.create_table(
@@ -242,67 +313,6 @@ def upgrade() -> None:
     )
     op.create_index("ix_transfer_xid", "transfer", ["xid"], unique=False, schema="offpeak")
     op.create_table(
-        "agent",
-        sa.Column("id", sa.Uuid(), nullable=False),
-        sa.Column("supplier_id", sa.Uuid(), nullable=False),
-        sa.Column("device_key", sa.LargeBinary(), nullable=False),
-        sa.Column("state", sa.Text(), nullable=False),
-        sa.Column("faults", sa.Integer(), server_default="0", nullable=False),
-        sa.Column(
-            "created_at",
-            sa.DateTime(timezone=True),
-            server_default=sa.text("now()"),
-            nullable=False,
-        ),
-        sa.CheckConstraint(
-            "state IN ('pending', 'authorized', 'suspended', 'revoked')",
-            name=op.f("ck_agent_state"),
-        ),
-        sa.ForeignKeyConstraint(
-            ["supplier_id"], ["offpeak.supplier.id"], name=op.f("fk_agent_supplier_id_supplier")
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_agent")),
-        sa.UniqueConstraint("device_key", name=op.f("uq_agent_device_key")),
-        schema="offpeak",
-    )
-    op.create_table(
-        "lease",
-        sa.Column("id", sa.Uuid(), nullable=False),
-        sa.Column("job_id", sa.Uuid(), nullable=False),
-        sa.Column("deployment_id", sa.Uuid(), nullable=False),
-        sa.Column("agent_id", sa.Uuid(), nullable=False),
-        sa.Column("attempt", sa.SmallInteger(), nullable=False),
-        sa.Column("state", sa.Text(), nullable=False),
-        sa.Column("started_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("ends_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True),
-        sa.Column("ask", sa.BigInteger(), nullable=False),
-        sa.Column("reason", sa.Text(), nullable=True),
-        sa.Column("statement", sa.LargeBinary(), nullable=True),
-        sa.Column("statement_signature", sa.LargeBinary(), nullable=True),
-        sa.CheckConstraint(
-            "(state IN ('active', 'ending')) = (ended_at IS NULL)", name=op.f("ck_lease_ended")
-        ),
-        sa.CheckConstraint(
-            "state IN ('active', 'ending', 'done', 'lost', 'reclaimed')",
-            name=op.f("ck_lease_state"),
-        ),
-        sa.ForeignKeyConstraint(["job_id"], ["offpeak.job.id"], name=op.f("fk_lease_job_id_job")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_lease")),
-        schema="offpeak",
-    )
-    op.create_index(
-        "ix_lease_occupying",
-        "lease",
-        ["agent_id", "deployment_id"],
-        unique=False,
-        schema="offpeak",
-        postgresql_where=sa.text("state IN ('active', 'ending')"),
-    )
-    op.create_index(
-        op.f("ix_offpeak_lease_job_id"), "lease", ["job_id"], unique=False, schema="offpeak"
-    )
-    op.create_table(
         "usage_record",
         sa.Column("record_id", sa.Uuid(), nullable=False),
         sa.Column("account_id", sa.Uuid(), nullable=False),
@@ -334,9 +344,6 @@ def upgrade() -> None:
         sa.CheckConstraint(
             "reasoning_tokens <= output_tokens", name=op.f("ck_usage_record_reasoning")
         ),
-        sa.ForeignKeyConstraint(
-            ["record_id"], ["offpeak.job.id"], name=op.f("fk_usage_record_record_id_job")
-        ),
         sa.PrimaryKeyConstraint("record_id", name=op.f("pk_usage_record")),
         sa.UniqueConstraint(
             "account_id", "payer_seq", name=op.f("uq_usage_record_account_id_payer_seq")
@@ -357,6 +364,57 @@ def upgrade() -> None:
         unique=False,
         schema="offpeak",
         postgresql_where=sa.text("signature IS NULL"),
+    )
+    op.create_table(
+        "agent",
+        sa.Column("id", sa.Uuid(), nullable=False),
+        sa.Column("supplier_id", sa.Uuid(), nullable=False),
+        sa.Column("device_key", sa.LargeBinary(), nullable=False),
+        sa.Column("state", sa.Text(), nullable=False),
+        sa.Column("faults", sa.Integer(), server_default="0", nullable=False),
+        sa.Column(
+            "created_at",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
+        ),
+        sa.CheckConstraint(
+            "state IN ('pending', 'authorized', 'suspended', 'revoked')",
+            name=op.f("ck_agent_state"),
+        ),
+        sa.ForeignKeyConstraint(
+            ["supplier_id"], ["offpeak.supplier.id"], name=op.f("fk_agent_supplier_id_supplier")
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_agent")),
+        sa.UniqueConstraint("device_key", name=op.f("uq_agent_device_key")),
+        schema="offpeak",
+    )
+    op.create_table(
+        "hold_resolution",
+        sa.Column("hold_id", sa.Uuid(), nullable=False),
+        sa.Column("amount", sa.BigInteger(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("charged", sa.BigInteger(), nullable=False),
+        sa.Column("released", sa.BigInteger(), nullable=False),
+        sa.Column("resolved_at", sa.DateTime(timezone=True), nullable=False),
+        sa.CheckConstraint(
+            "(kind = 'settled') = (charged > 0)", name=op.f("ck_hold_resolution_zero_is_a_release")
+        ),
+        sa.CheckConstraint(
+            "kind IN ('settled', 'released', 'expired')", name=op.f("ck_hold_resolution_kind")
+        ),
+        sa.CheckConstraint(
+            "charged + released = amount", name=op.f("ck_hold_resolution_conserved")
+        ),
+        sa.CheckConstraint("charged >= 0", name=op.f("ck_hold_resolution_charged")),
+        sa.CheckConstraint("released >= 0", name=op.f("ck_hold_resolution_released")),
+        sa.ForeignKeyConstraint(
+            ["hold_id", "amount"],
+            ["offpeak.hold.id", "offpeak.hold.amount"],
+            name=op.f("fk_hold_resolution_hold_id_amount_hold"),
+        ),
+        sa.PrimaryKeyConstraint("hold_id", name=op.f("pk_hold_resolution")),
+        schema="offpeak",
     )
     op.create_table(
         "wallet_balance",
@@ -426,76 +484,4 @@ def upgrade() -> None:
         sa.UniqueConstraint("agent_id", "name", name=op.f("uq_deployment_agent_id_name")),
         schema="offpeak",
         postgresql_with={"fillfactor": "50"},
-    )
-    op.create_table(
-        "hold",
-        sa.Column("id", sa.Uuid(), nullable=False),
-        sa.Column("account_id", sa.Uuid(), nullable=False),
-        sa.Column("amount", sa.BigInteger(), nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
-        sa.CheckConstraint("amount > 0", name=op.f("ck_hold_amount")),
-        sa.ForeignKeyConstraint(
-            ["account_id"],
-            ["offpeak.wallet_balance.account_id"],
-            name=op.f("fk_hold_account_id_wallet_balance"),
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_hold")),
-        sa.UniqueConstraint("id", "amount", name=op.f("uq_hold_id_amount")),
-        schema="offpeak",
-    )
-    op.create_table(
-        "request_authorization",
-        sa.Column("digest", sa.LargeBinary(), nullable=False),
-        sa.Column("account_id", sa.Uuid(), nullable=False),
-        sa.Column("payer", sa.Text(), nullable=False),
-        sa.Column("nonce", sa.LargeBinary(), nullable=False),
-        sa.Column("quote_digest", sa.LargeBinary(), nullable=False),
-        sa.Column("request_digest", sa.LargeBinary(), nullable=False),
-        sa.Column("message", sa.LargeBinary(), nullable=False),
-        sa.Column("signature", sa.LargeBinary(), nullable=False),
-        sa.Column("quote", sa.LargeBinary(), nullable=False),
-        sa.Column("quote_signature", sa.LargeBinary(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["account_id"],
-            ["offpeak.wallet_balance.account_id"],
-            name=op.f("fk_request_authorization_account_id_wallet_balance"),
-        ),
-        sa.PrimaryKeyConstraint("digest", name=op.f("pk_request_authorization")),
-        sa.UniqueConstraint(
-            "nonce", "account_id", name=op.f("uq_request_authorization_nonce_account_id")
-        ),
-        sa.UniqueConstraint(
-            "quote_digest",
-            "account_id",
-            name=op.f("uq_request_authorization_quote_digest_account_id"),
-        ),
-        schema="offpeak",
-    )
-    op.create_table(
-        "hold_resolution",
-        sa.Column("hold_id", sa.Uuid(), nullable=False),
-        sa.Column("amount", sa.BigInteger(), nullable=False),
-        sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("charged", sa.BigInteger(), nullable=False),
-        sa.Column("released", sa.BigInteger(), nullable=False),
-        sa.Column("resolved_at", sa.DateTime(timezone=True), nullable=False),
-        sa.CheckConstraint(
-            "(kind = 'settled') = (charged > 0)", name=op.f("ck_hold_resolution_zero_is_a_release")
-        ),
-        sa.CheckConstraint(
-            "kind IN ('settled', 'released', 'expired')", name=op.f("ck_hold_resolution_kind")
-        ),
-        sa.CheckConstraint(
-            "charged + released = amount", name=op.f("ck_hold_resolution_conserved")
-        ),
-        sa.CheckConstraint("charged >= 0", name=op.f("ck_hold_resolution_charged")),
-        sa.CheckConstraint("released >= 0", name=op.f("ck_hold_resolution_released")),
-        sa.ForeignKeyConstraint(
-            ["hold_id", "amount"],
-            ["offpeak.hold.id", "offpeak.hold.amount"],
-            name=op.f("fk_hold_resolution_hold_id_amount_hold"),
-        ),
-        sa.PrimaryKeyConstraint("hold_id", name=op.f("pk_hold_resolution")),
-        schema="offpeak",
     )

@@ -1,0 +1,76 @@
+"""Jobs that lost their slot and found no other at once: tried again, ahead of new accepts."""
+
+import asyncio
+
+import structlog
+
+from app.db.engine import Database
+from app.dispatch.attempt import GiveBack
+from app.dispatch.outcomes import Outcomes
+from app.dispatch.reads import DispatchReads, QueuedJob
+from app.dispatch.repository import Move
+
+WAIT_SECONDS = 5.0
+"""The most a job waits for another slot."""
+IDLE_SECONDS = 1.0
+BUSY_SECONDS = 0.1
+
+NO_SLOT = GiveBack("no-slot", fault=False, blame=False, lease_state="lost")
+
+log = structlog.get_logger()
+
+
+class QueueLoop:
+    """Places waiting jobs. Every replica runs one; each step is conditional on the job's state."""
+
+    def __init__(self, database: Database, outcomes: Outcomes) -> None:
+        self._database = database
+        self._outcomes = outcomes
+
+    async def run_once(self) -> int:
+        """Try every waiting job once, and fail those that have waited long enough.
+
+        Returns how many still wait.
+        """
+        self._outcomes.jobs_queued.clear()
+        async with self._database.transaction() as tx:
+            queued = await DispatchReads(tx).queued()
+        if not queued:
+            return 0
+        moves = await self._outcomes.endings.place([(job.job_id, job.market) for job in queued])
+        waiting = [await self._follow(*pair) for pair in zip(queued, moves, strict=True)]
+        return sum(waiting)
+
+    async def run(self) -> None:
+        """Run until cancelled: at once when a job begins to wait, often while any waits."""
+        while True:
+            try:
+                waiting = await self.run_once()
+            except Exception:
+                log.exception("waiting jobs not placed")
+                waiting = 0
+            if waiting:
+                await asyncio.sleep(BUSY_SECONDS)
+            else:
+                await self._idle()
+
+    async def _idle(self) -> None:
+        try:
+            async with asyncio.timeout(IDLE_SECONDS):
+                await self._outcomes.jobs_queued.wait()
+        except TimeoutError:
+            return
+
+    async def _follow(self, job: QueuedJob, move: Move) -> bool:
+        """Start a placed job, fail one that waited too long; return whether it waits on."""
+        if move.code == "ok":
+            assert move.lease_id is not None
+            assert move.replica is not None
+            self._outcomes.dispatcher.wake(move.lease_id, replica=move.replica)
+            return False
+        if move.code != "queued":
+            return False
+        if job.waited_seconds < WAIT_SECONDS:
+            return True
+        await self._outcomes.fail_job(job.job_id, None, NO_SLOT)
+        return False

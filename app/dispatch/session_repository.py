@@ -1,0 +1,135 @@
+"""Agents' sessions and offers in Postgres, inside one transaction."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.dispatch.repository import call
+
+OPEN = call("open_session", agent="uuid", replica="text", boot="text")
+CLOSE = call("close_session", agent="uuid", epoch="bigint")
+SEEN = call("seen_many", agent="uuid[]", epoch="bigint[]", age_ms="int[]")
+OFFER = call(
+    "offer_capacity",
+    id="uuid",
+    agent="uuid",
+    epoch="bigint",
+    name="text",
+    release="text",
+    capacity_class="text",
+    region="text",
+    ask="bigint",
+    offered="int",
+    offer_until="timestamptz",
+    prefill="int",
+    decode="int",
+    gpu_ppm="int",
+)
+LIVE = text(
+    "SELECT s.agent_id, s.epoch, a.state, p.state AS supplier_state FROM offpeak.agent_session s"
+    " JOIN offpeak.agent a ON a.id = s.agent_id JOIN offpeak.supplier p ON p.id = a.supplier_id"
+    " WHERE s.agent_id = ANY(CAST(:agents AS uuid[]))"
+)
+SILENT = text(
+    "SELECT agent_id, epoch,"
+    " CAST(extract(epoch FROM clock_timestamp() - seen_at) AS float8) AS silent"
+    " FROM offpeak.agent_session WHERE state <> 'offline'"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What one deployment offers; ask in nano per slot-second, speeds in tokens per second."""
+
+    name: str
+    release: str
+    capacity_class: str
+    region: str
+    ask: int
+    offered: int
+    offer_until: datetime
+    prefill: int
+    decode: int
+    gpu_ppm: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSession:
+    """The session of an agent that counts, and whether the agent may serve."""
+
+    epoch: int
+    state: str
+    supplier_state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """How long an agent that is not offline was seen by no replica."""
+
+    agent_id: UUID
+    epoch: int
+    seconds: float
+
+
+class SessionRepository:
+    """Opens, keeps and closes agents' sessions."""
+
+    def __init__(self, tx: AsyncConnection) -> None:
+        self._tx = tx
+
+    async def open(self, agent_id: UUID, *, replica: str, boot_id: str) -> int | None:
+        """Make this the agent's live session; return its epoch, None if it may not serve."""
+        given = {"agent": agent_id, "replica": replica, "boot": boot_id}
+        epoch = await self._tx.scalar(OPEN, given)
+        return None if epoch is None else int(epoch)
+
+    async def close(self, agent_id: UUID, epoch: int) -> bool:
+        """Withdraw the agent's offers; False when a newer session is live."""
+        return bool(await self._tx.scalar(CLOSE, {"agent": agent_id, "epoch": epoch}))
+
+    async def seen(self, sessions: Sequence[tuple[UUID, int, int]]) -> None:
+        """Note when agents were last heard: (agent, epoch, age in ms)."""
+        await self._tx.execute(
+            SEEN,
+            {
+                "agent": [agent_id for agent_id, _, _ in sessions],
+                "epoch": [epoch for _, epoch, _ in sessions],
+                "age_ms": [age_ms for _, _, age_ms in sessions],
+            },
+        )
+
+    async def offer(self, new_id: UUID, agent_id: UUID, epoch: int, offer: Offer) -> UUID | None:
+        """Store an offer; return its deployment's id, None if this session is not live."""
+        deployment_id: UUID | None = await self._tx.scalar(
+            OFFER,
+            {
+                "id": new_id,
+                "agent": agent_id,
+                "epoch": epoch,
+                "name": offer.name,
+                "release": offer.release,
+                "capacity_class": offer.capacity_class,
+                "region": offer.region,
+                "ask": offer.ask,
+                "offered": offer.offered,
+                "offer_until": offer.offer_until,
+                "prefill": offer.prefill,
+                "decode": offer.decode,
+                "gpu_ppm": offer.gpu_ppm,
+            },
+        )
+        return deployment_id
+
+    async def live(self, agents: Iterable[UUID]) -> dict[UUID, LiveSession]:
+        """Return the sessions that count, by agent."""
+        rows = await self._tx.execute(LIVE, {"agents": list(agents)})
+        return {row.agent_id: LiveSession(row.epoch, row.state, row.supplier_state) for row in rows}
+
+    async def silent(self) -> list[Silence]:
+        """Return every session that is not offline with the age of its last sign of life."""
+        rows = await self._tx.execute(SILENT)
+        return [Silence(row.agent_id, row.epoch, row.silent) for row in rows]

@@ -1,0 +1,26 @@
+"""What must hold in the books: one file of `rules/` each, a claim and its counter-examples."""
+
+from dataclasses import dataclass
+from importlib.resources import files
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A claim about the stored rows.
+
+    `query` returns (subject, expected, found) for every row that breaks it.
+    """
+
+    name: str
+    claim: str
+    query: str
+
+
+def rules() -> tuple[Rule, ...]:
+    """Return all rules, by name. A file's first line is its claim."""
+    folder = files("app.finance") / "rules"
+    found = []
+    for path in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        first, _, query = path.read_text("utf-8").partition("\n")
+        found.append(Rule(path.name.removesuffix(".sql"), first.removeprefix("-- "), query))
+    return tuple(found)

@@ -1,0 +1,101 @@
+"""Queries on usage records inside one transaction."""
+
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+from sqlalchemy import Row, Select, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.db.tables import job, request_authorization, usage_record
+from app.receipts.record import StoredRecord
+from ledger.encoding import Address
+from ledger.money import Nano
+
+STORE_SIGNATURES = text(
+    "SELECT offpeak.store_signatures("
+    "CAST(:records AS uuid[]), CAST(:key_id AS text), CAST(:signatures AS bytea[]))"
+)
+RECORDS: Select[tuple[object, ...]] = (
+    select(
+        usage_record,
+        request_authorization.c.payer,
+        request_authorization.c.quote_digest,
+        request_authorization.c.request_digest,
+        request_authorization.c.digest.label("accept_digest"),
+        job.c.model_revision,
+        job.c.input_rate,
+        job.c.output_rate,
+        job.c.per_request,
+        job.c.asset,
+    )
+    .join(job, job.c.id == usage_record.c.record_id)
+    .join(request_authorization, request_authorization.c.digest == job.c.authorization_digest)
+)
+BY_ID = text(
+    "SELECT u.*, a.payer, a.quote_digest, a.request_digest, a.digest AS accept_digest,"
+    " j.model_revision, j.input_rate, j.output_rate, j.per_request, j.asset"
+    " FROM offpeak.usage_record u JOIN offpeak.job j ON j.id = u.record_id"
+    " JOIN offpeak.request_authorization a ON a.digest = j.authorization_digest"
+    " WHERE u.record_id = ANY(CAST(:ids AS uuid[]))"
+)
+
+
+class ReceiptRepository:
+    """Reads usage records and stores their signatures."""
+
+    def __init__(self, tx: AsyncConnection) -> None:
+        self._tx = tx
+
+    async def records(self, ids: Iterable[UUID]) -> dict[UUID, StoredRecord]:
+        """Return the records of these jobs that exist, by id."""
+        found = await self._tx.execute(BY_ID, {"ids": list(ids)})
+        return {row.record_id: stored_record(row) for row in found}
+
+    async def unsigned(self, *, limit: int) -> list[StoredRecord]:
+        """Return the oldest records without a signature."""
+        query = RECORDS.where(usage_record.c.signature.is_(None))
+        found = await self._tx.execute(query.order_by(usage_record.c.record_id).limit(limit))
+        return [stored_record(row) for row in found]
+
+    async def store_signatures(self, key_id: str, signed: Sequence[tuple[UUID, bytes]]) -> int:
+        """Store signatures of one key where there is none yet; return how many."""
+        given = {
+            "records": [record_id for record_id, _ in signed],
+            "key_id": key_id,
+            "signatures": [signature for _, signature in signed],
+        }
+        return int(await self._tx.scalar(STORE_SIGNATURES, given) or 0)
+
+
+def stored_record(row: Row[tuple[object, ...]]) -> StoredRecord:
+    """Return a row as the record it holds."""
+    return StoredRecord(
+        record_id=row.record_id,
+        payer=Address(row.payer),
+        payer_seq=row.payer_seq,
+        previous_record=row.previous_record,
+        quote_digest=bytes(row.quote_digest),
+        accept_digest=bytes(row.accept_digest),
+        request_digest=bytes(row.request_digest),
+        response_digest=bytes(row.response_digest),
+        supplier_statement=bytes(row.supplier_statement),
+        model_revision=bytes(row.model_revision),
+        input_tokens=row.input_tokens,
+        cached_input_tokens=row.cached_input_tokens,
+        output_tokens=row.output_tokens,
+        reasoning_tokens=row.reasoning_tokens,
+        input_rate=Nano(row.input_rate),
+        output_rate=Nano(row.output_rate),
+        per_request=Nano(row.per_request),
+        asset=Address(row.asset),
+        held=Nano(row.held),
+        charge=Nano(row.charge),
+        released=Nano(row.released),
+        outcome=row.outcome,
+        completed_at=row.completed_at,
+        include_by=row.include_by,
+        salt=bytes(row.salt),
+        flags=tuple(row.flags),
+        key_id=row.key_id,
+        signature=None if row.signature is None else bytes(row.signature),
+    )
