@@ -1,6 +1,5 @@
 """Two loops: the worker's, which writes a price point a second, and the gateway's, which reads."""
 
-import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
