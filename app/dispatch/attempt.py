@@ -25,13 +25,15 @@ LeaseEnd = Literal["ending", "lost", "reclaimed"]
 
 @dataclass(frozen=True, slots=True)
 class AttemptLimits:
-    """How long an attempt may say nothing, in seconds."""
+    """How long an attempt may say nothing and a job wait, in seconds."""
 
     accept_seconds: float = 2.0
     stall_seconds: float = 10.0
     """Between two signs of progress, on top of the time the prompt takes."""
     grace_seconds: float = 2.0
     """After the deadline, for a result under way."""
+    queue_seconds: float = 5.0
+    """The most a job waits for another slot."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,6 @@ from app.dispatch.outcomes import Outcomes
 from app.dispatch.reads import DispatchReads, QueuedJob
 from app.dispatch.repository import Move
 
-WAIT_SECONDS = 5.0
-"""The most a job waits for another slot."""
 IDLE_SECONDS = 1.0
 BUSY_SECONDS = 0.1
 
@@ -70,7 +68,7 @@ class QueueLoop:
             return False
         if move.code != "queued":
             return False
-        if job.waited_seconds < WAIT_SECONDS:
+        if job.waited_seconds < self._outcomes.dispatcher.parts.limits.queue_seconds:
             return True
         await self._outcomes.fail_job(job.job_id, None, NO_SLOT)
         return False

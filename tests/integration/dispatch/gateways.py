@@ -6,9 +6,10 @@ import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID, uuid4
 
+import psycopg
 import uvicorn
 from prometheus_client import CollectorRegistry
 from redis.asyncio import Redis
@@ -49,6 +50,7 @@ class World:
     limits: AttemptLimits
     region: str
     """Of this test alone, so that no other test's agents take its work."""
+    owner_url: str
 
     async def accept(self, wallet: Wallet, **wanted: Any) -> Placed:
         """Accept a request in this test's region."""
@@ -59,6 +61,11 @@ class World:
     async def row(self, query: str, **given: object) -> Mapping[str, object]:
         async with self.database.transaction() as tx:
             return dict((await tx.execute(text(query), given)).mappings().one())
+
+    async def as_owner(self, statement: LiteralString, *values: object) -> None:
+        """Do what only the schema's owner may do, such as turning back the clock."""
+        async with await psycopg.AsyncConnection.connect(self.owner_url) as connection:
+            await connection.execute(statement, values)
 
     async def job(self, job_id: UUID) -> Mapping[str, object]:
         return await self.row("SELECT * FROM offpeak.job WHERE id = :id", id=job_id)
@@ -114,9 +121,13 @@ class Gateway:
             replica=placed.replica,
         )
 
-    async def settle_and_wait(self, placed: Placed) -> None:
-        """Return when the job has ended, whoever ended it."""
-        assert await self.waiters.wait(placed.job_id, 20)
+    def crash(self) -> None:
+        """Stop as SIGKILL does: nothing is booked or handed over, sockets just break."""
+        dispatcher = self.service.dispatcher
+        dispatcher.closing = True
+        for session in list(dispatcher.sessions.values()):
+            session.abandoned = True
+            session.end(1001)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,4 +215,5 @@ def open_world(
         redis_url=redis_url,
         limits=AttemptLimits(),
         region=f"r{uuid4().hex}",
+        owner_url=database_url,
     )

@@ -1,0 +1,158 @@
+"""Who is let in, what may be offered, and who is thrown out."""
+
+import asyncio
+import os
+import time
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import text
+from websockets.asyncio.client import connect as dial
+
+from supplier_agent.protocol import (
+    MAX_BEFORE_HELLO_BYTES,
+    Refused,
+    Run,
+    Welcome,
+    decode_from_gateway,
+)
+from tests.integration.dispatch.conftest import AgentAt, NewAgent
+from tests.integration.dispatch.gateways import Gateway, World
+from tests.integration.seed import Wallet, register_agent
+
+
+async def test_a_key_that_is_not_the_agents_is_refused(
+    replica: Gateway, new_agent: NewAgent
+) -> None:
+    agent = await new_agent()
+    await agent.dial(replica.url, sign_as=os.urandom(32))
+    assert [m.code for m in agent.all_of(Refused)] == ["bad-signature"]
+
+
+async def test_an_agent_nobody_registered_is_refused(replica: Gateway, new_agent: NewAgent) -> None:
+    agent = await new_agent()
+    agent.seeded = type(agent.seeded)(uuid4(), agent.seeded.key)
+    await agent.dial(replica.url)
+    assert [m.code for m in agent.all_of(Refused)] == ["unknown-agent"]
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [("pending", "suspended"), ("suspended", "suspended"), ("revoked", "revoked")],
+)
+async def test_an_agent_that_may_not_serve_is_told_so(
+    world: World, replica: Gateway, new_agent: NewAgent, state: str, code: str
+) -> None:
+    agent = await new_agent()
+    agent.seeded = await register_agent(world.database, state=state)
+    await agent.dial(replica.url)
+    assert [m.code for m in agent.all_of(Refused)] == [code]
+
+
+@pytest.mark.parametrize("first", ["x" * (MAX_BEFORE_HELLO_BYTES + 1), b"\x01", "{}"])
+async def test_what_is_no_hello_ends_the_connection(replica: Gateway, first: str | bytes) -> None:
+    async with dial(f"{replica.url}/v1/agents/connect", compression=None) as socket:
+        await socket.recv()
+        await socket.send(first)
+        refused = decode_from_gateway(await socket.recv())
+    assert isinstance(refused, Refused)
+    assert refused.code == "bad-frame"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"release_fingerprint": "ab" * 32}, "another form"),
+        ({"release": "unknown-model"}, "not an approved"),
+        ({"ask_nano_per_slot_second": 0}, "above zero"),
+    ],
+    ids=["wrong-revision-is-not-served", "unapproved", "free"],
+)
+async def test_an_offer_that_may_not_be_sold_is_refused_in_words(
+    world: World, replica: Gateway, new_agent: NewAgent, change: dict[str, object], words: str
+) -> None:
+    agent = await new_agent()
+    await agent.dial(replica.url)
+    await agent.offer(**change)
+    await agent.until(lambda: bool(agent.reasons()))
+    assert words in agent.reasons()[0]
+    row = await world.row(
+        "SELECT count(*) AS n FROM offpeak.deployment WHERE agent_id = :id",
+        id=agent.seeded.agent_id,
+    )
+    assert row["n"] == 0
+
+
+async def test_an_offer_that_turns_bad_is_withdrawn(
+    world: World, replica: Gateway, agent_at: AgentAt
+) -> None:
+    agent = await agent_at(replica)
+    await agent.offer(release_fingerprint="ab" * 32)
+    await world.until(
+        "SELECT offered = 0 FROM offpeak.deployment WHERE agent_id = :id",
+        id=agent.seeded.agent_id,
+    )
+    await agent.offer()
+    await world.until(
+        "SELECT offered = 4 FROM offpeak.deployment WHERE agent_id = :id",
+        id=agent.seeded.agent_id,
+    )
+    await agent.until(lambda: len(agent.reasons()) == 2)
+    assert agent.reasons()[1] == ""
+
+
+async def test_a_suspended_agent_loses_its_session_and_its_jobs(
+    world: World, replica: Gateway, wallet: Wallet, agent_at: AgentAt
+) -> None:
+    agent = await agent_at(replica)
+    placed = await world.accept(wallet)
+    replica.start(placed)
+    await agent.next_run()
+    spare = await agent_at(replica)
+    async with world.database.transaction() as tx:
+        await tx.execute(
+            text("UPDATE offpeak.agent SET state = 'suspended' WHERE id = :id"),
+            {"id": agent.seeded.agent_id},
+        )
+    await agent.until(agent.closed.is_set)
+    assert agent.all_of(Refused)[0].code == "suspended"
+    await spare.serve(await spare.next_run())
+    assert await replica.waiters.wait(placed.job_id, 20)
+
+
+async def test_a_silent_agent_is_evicted_and_a_crowd_of_them_is_not(
+    world: World, replica: Gateway, agent_at: AgentAt
+) -> None:
+    agents = [await agent_at(replica) for _ in range(10)]
+    sessions = replica.service.dispatcher.sessions
+    assert len(sessions) == 10
+    loop = replica.service.loop
+    now = time.monotonic()
+    for session in list(sessions.values())[:4]:
+        session.heard_at = now - 26
+    await loop.tick(now=now)
+    assert not any(session.ended.is_set() for session in sessions.values())
+    for session in list(sessions.values())[1:4]:
+        session.heard_at = now
+    silent = next(iter(sessions))
+    await loop.tick(now=now)
+    await world.until(
+        "SELECT state = 'offline' FROM offpeak.agent_session WHERE agent_id = :id", id=silent
+    )
+    assert len(sessions) == 9
+    await asyncio.gather(*(agent.leave() for agent in agents))
+
+
+async def test_a_clean_shutdown_leaves_the_work_with_its_agent(
+    world: World, replica: Gateway, wallet: Wallet, agent_at: AgentAt
+) -> None:
+    agent = await agent_at(replica)
+    placed = await world.accept(wallet)
+    replica.start(placed)
+    await agent.next_run()
+    await replica.service.close()
+    await agent.until(agent.closed.is_set)
+    lease = await world.lease(placed.lease_id)
+    assert lease["state"] == "active"
+    assert len(agent.all_of(Run)) == 1
+    assert len(agent.all_of(Welcome)) == 1
