@@ -58,7 +58,10 @@ def ask(
     home: Home = DEFAULT_HOME,
     as_json: Json = False,
 ) -> None:
-    """Quote, show rates and maximum, confirm, sign, and print the answer."""
+    """Quote, confirm, sign, print the answer.
+
+    Shows rates and maximum first; the answer alone goes to standard output.
+    """
     from app.cli.buyer import BuyerOptions, paying  # noqa: PLC0415  # --help does without
     from app.cli.question import QuestionOptions, read_question  # noqa: PLC0415
     from app.cli.shown import job_document, job_rows, offer_document, offer_rows  # noqa: PLC0415
@@ -96,7 +99,7 @@ def ask(
             "job": job_document(job),
             "record_verified": True,
         }
-        output.show(document, lambda _: None)
+        output.show(document)
         return
     output.write(job.answer.content)
     output.notes.print(pairs(None, [*job_rows(job), ("record", "verified")]))

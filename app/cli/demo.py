@@ -1,6 +1,7 @@
 """`offpeak demo`: the whole flow on real engines, then everything stops."""
 
 import os
+import signal
 import tempfile
 import time
 from pathlib import Path
@@ -25,21 +26,27 @@ Keep = Annotated[
 
 
 def demo(*, home: Keep = None, as_json: Json = False) -> None:
-    """Run three real tasks and a refusal on real engines; stop."""
+    """Run the whole flow on real engines, then stop.
+
+    Three tasks of a real model and one refusal; leaves nothing running.
+    """
     started = time.monotonic()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     output = Output(as_json=as_json)
     if home is not None:
         document = run(home, output, persistent=True)
     else:
-        with tempfile.TemporaryDirectory(prefix="offpeak-demo-") as folder:
+        with tempfile.TemporaryDirectory(
+            prefix="offpeak-demo-", ignore_cleanup_errors=True
+        ) as folder:
             document = run(Path(folder), output, persistent=False)
     if as_json:
         document["seconds"] = round(time.monotonic() - started, 1)
-        output.show(document, lambda _: None)
+        output.show(document)
     else:
         from app.cli.demo_view import show_end  # noqa: PLC0415  # --help does without
 
-        show_end(output.data, time.monotonic() - started)
+        show_end(output, time.monotonic() - started)
 
 
 def run(home: Path, output: Output, *, persistent: bool) -> dict[str, object]:
@@ -64,14 +71,14 @@ def tasks(client: "Client", output: Output) -> dict[str, object]:
 
     finished = []
     for number, task in enumerate(demo_tasks(DEFAULT_MODEL), start=1):
-        output.note(f"{number}. {task.title.lower()}")
+        output.note(f"asking: {task.title.lower()}")
         done = run_task(client, task)
         finished.append(done)
         if not output.as_json:
-            show_done(output.data, number, done)
+            show_done(output, number, done)
     refused = run_refusal(client, unaffordable(DEFAULT_MODEL))
     if not output.as_json:
-        show_refused(output.data, len(finished) + 1, refused)
+        show_refused(output, len(finished) + 1, refused)
     return {"tasks": [done.document() for done in finished], "refused": refused.document()}
 
 

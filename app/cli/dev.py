@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.options import DEFAULT_HOME, Home, Json
-from app.cli.output import Output, pairs
+from app.cli.output import Output
 
 if TYPE_CHECKING:
     from app.config import Settings
@@ -38,7 +38,7 @@ def fund(
     credited = parse_amount(amount)
     asyncio.run(credit(settings, wallet, credited))
     rows = [("address", checksum_address(wallet)), ("credited", format_amount(credited))]
-    Output(as_json=as_json).show(dict(rows), lambda data: data.print(pairs(None, rows)))
+    Output(as_json=as_json).rows(dict(rows), rows)
 
 
 async def credit(settings: "Settings", wallet: "Address", amount: "Nano") -> None:

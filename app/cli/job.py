@@ -13,7 +13,7 @@ from app.cli.options import (
     PasswordFile,
     Url,
 )
-from app.cli.output import Output, pairs
+from app.cli.output import Output
 
 app = typer.Typer(help="Look at this wallet's jobs.", no_args_is_help=True)
 
@@ -47,4 +47,4 @@ def show(
         rows.append(("record", job.record.digest))
     if job.answer:
         rows.append(("answer", job.answer.content))
-    output.show(job_document(job), lambda data: data.print(pairs(None, rows)))
+    output.rows(job_document(job), rows)

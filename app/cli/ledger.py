@@ -9,7 +9,7 @@ import typer
 
 from app.cli.errors import LedgerMismatch
 from app.cli.options import DEFAULT_HOME, Home, Json
-from app.cli.output import Output, pairs
+from app.cli.output import Output
 
 if TYPE_CHECKING:
     from app.finance.check import Report
@@ -24,7 +24,10 @@ def group() -> None:
 
 @app.command(epilog="Example: offpeak ledger check --json")
 def check(*, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
-    """Recompute every balance, hold and lease; a mismatch stops new spending."""
+    """Recompute the books from scratch.
+
+    Every balance, hold, lease and record; a broken rule stops accepting.
+    """
     report = asyncio.run(checked(home))
     rows = [("as of", report.as_of.isoformat())]
     rows += [(name, str(count)) for name, count in asdict(report.totals).items()]
@@ -32,7 +35,7 @@ def check(*, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
         state = f"{finding.count} differences" if finding.count else "holds"
         rows.append((finding.rule.name, state))
     document = report_document(report)
-    Output(as_json=as_json).show(document, lambda data: data.print(pairs(None, rows)))
+    Output(as_json=as_json).rows(document, rows)
     if not report.is_clean:
         raise LedgerMismatch(report.summary())
 

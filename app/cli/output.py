@@ -2,16 +2,17 @@
 
 import json
 import sys
-from collections.abc import Callable
 
 from rich.console import Console
 from rich.table import Table
 
-Draw = Callable[[Console], None]
+Rows = list[tuple[str, str]]
 
 _KEPT = {ord("\n"), ord("\t")}
 _CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "�")
 _CONTROLS = {code: shown for code, shown in _CONTROLS.items() if code not in _KEPT}
+_ESCAPES = {code: f"\\u{code:04x}" for code in range(127, 160)}
+"""C1 controls as JSON writes them; the lower ones JSON escapes by itself."""
 
 
 class Output:
@@ -22,12 +23,20 @@ class Output:
         self.data = Console(highlight=False, soft_wrap=False)
         self.notes = Console(stderr=True, highlight=False)
 
-    def show(self, document: object, draw: Draw) -> None:
-        """Print the result: the document as JSON, or what `draw` makes of it."""
+    def show(self, document: object) -> None:
+        """Print the result as JSON, its text unchanged: what steers a terminal is escaped."""
+        text = json.dumps(document, ensure_ascii=False, indent=2)
+        sys.stdout.write(text.translate(_ESCAPES) + "\n")
+        sys.stdout.flush()
+
+    def rows(self, document: object, rows: Rows, *, title: str | None = None) -> None:
+        """Print the result as JSON, as a table on a terminal, or as lines that nothing wraps."""
         if self.as_json:
-            self.write(json.dumps(document, ensure_ascii=False, indent=2))
+            self.show(document)
+        elif self.data.is_terminal:
+            self.data.print(pairs(title, rows))
         else:
-            draw(self.data)
+            self.write(plain_lines(rows))
 
     def write(self, text: str) -> None:
         """Print plain text on stdout, with no markup read into it."""
@@ -44,7 +53,13 @@ def printable(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
-def pairs(title: str | None, rows: list[tuple[str, str]]) -> Table:
+def plain_lines(rows: Rows) -> str:
+    """Return names and values as lines that nothing wraps, for files and pipes."""
+    width = max((len(name) for name, _ in rows), default=0) + 2
+    return "\n".join(f"{name:<{width}}{printable(value)}".rstrip() for name, value in rows)
+
+
+def pairs(title: str | None, rows: Rows) -> Table:
     """Return a two-column table of names and values."""
     table = Table(title=title, title_justify="left", show_header=False, box=None, pad_edge=False)
     table.add_column(style="dim", no_wrap=True)
@@ -52,18 +67,3 @@ def pairs(title: str | None, rows: list[tuple[str, str]]) -> Table:
     for name, value in rows:
         table.add_row(name, printable(value))
     return table
-
-
-def columns(names: list[str], rows: list[list[str]]) -> Table:
-    """Return a table with a heading line; columns of figures are right-aligned."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for index, name in enumerate(names):
-        figures = all(_is_figure(row[index]) for row in rows) and bool(rows)
-        table.add_column(name, justify="right" if figures else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*[printable(cell) for cell in row])
-    return table
-
-
-def _is_figure(text: str) -> bool:
-    return text == "-" or text.replace(".", "", 1).isdigit()

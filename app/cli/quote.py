@@ -21,7 +21,7 @@ from app.cli.options import (
     Temperature,
     Url,
 )
-from app.cli.output import Output, pairs
+from app.cli.output import Output
 
 EXAMPLE = 'Example: offpeak quote "Say hello." --max-tokens 32'
 
@@ -47,7 +47,10 @@ def quote(
     home: Home = DEFAULT_HOME,
     as_json: Json = False,
 ) -> None:
-    """Ask for a signed quote and check it. Reserves nothing, signs nothing."""
+    """Get a signed quote and check it.
+
+    Reserves nothing and signs nothing.
+    """
     from app.cli.buyer import BuyerOptions, quoting  # noqa: PLC0415  # --help does without
     from app.cli.question import QuestionOptions, read_question  # noqa: PLC0415
     from app.cli.shown import offer_document, offer_rows  # noqa: PLC0415
@@ -68,4 +71,4 @@ def quote(
     wallet = WalletOptions(home=home, keystore=keystore, account=account)
     with quoting(BuyerOptions(wallet=wallet, url=url), payer) as client:
         offer = client.quote(question, region=region)
-    output.show(offer_document(offer), lambda data: data.print(pairs(None, offer_rows(offer))))
+    output.rows(offer_document(offer), offer_rows(offer))

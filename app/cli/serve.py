@@ -7,7 +7,10 @@ KEEP_ALIVE_SECONDS = 75
 
 
 def serve(*, home: Home = DEFAULT_HOME) -> None:
-    """Run a gateway until SIGTERM: it takes nothing new, ends what runs, and stops."""
+    """Run one gateway process until SIGTERM.
+
+    Then it takes nothing new, ends what runs, and stops.
+    """
     import uvicorn  # noqa: PLC0415  # --help does without
 
     from app.cli.server import read_settings  # noqa: PLC0415

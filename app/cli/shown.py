@@ -2,9 +2,7 @@
 
 from app.client.checks import Offer
 from app.client.documents import JobDocument
-from ledger.encoding import checksum_address
-from ledger.money import Nano, format_amount
-from ledger.usage import UsageRecord
+from ledger.money import format_amount
 
 Rows = list[tuple[str, str]]
 
@@ -14,46 +12,37 @@ def load_text(ppm: int) -> str:
     return f"{ppm // 1_000_000}.{ppm % 1_000_000:06d}"
 
 
-def rates_text(input_rate: Nano, output_rate: Nano, per_request: Nano) -> str:
+def rates_text(input_rate: str, output_rate: str, per_request: str) -> str:
     """Return rates on one line."""
-    return (
-        f"{format_amount(input_rate)} in, {format_amount(output_rate)} out per million tokens, "
-        f"{format_amount(per_request)} per request"
-    )
+    return f"{input_rate} in, {output_rate} out per million tokens; {per_request} per request"
 
 
 def offer_rows(offer: Offer) -> Rows:
     """Return a quote's rows; every figure is read from the signed message itself."""
     quote = offer.quote
-    floor = offer.document.price.get("floor")
-    rows = [
+    return [
         ("quote", offer.document.id),
         ("model", f"{quote.model} in {quote.region}"),
         ("tokens", f"{quote.input_tokens} in, at most {quote.max_output_tokens} out"),
-        ("load", load_text(quote.load_ppm)),
-        (
-            "rates",
-            rates_text(quote.input_rate_nano, quote.output_rate_nano, quote.per_request_nano),
-        ),
-        ("maximum", format_amount(quote.max_charge_nano)),
+        *price_rows(offer),
         ("expires in", f"{quote.expires_at - quote.issued_at} s"),
     ]
+
+
+def price_rows(offer: Offer) -> Rows:
+    """Return load, floor, rates and maximum; the floor is the gateway's word, unsigned."""
+    quote = offer.quote
+    rates = rates_text(
+        format_amount(quote.input_rate_nano),
+        format_amount(quote.output_rate_nano),
+        format_amount(quote.per_request_nano),
+    )
+    rows = [("load", load_text(quote.load_ppm))]
+    floor = offer.document.price.get("floor")
     if isinstance(floor, dict):
-        text = (
-            f"{floor.get('input_per_mtok')} in, {floor.get('output_per_mtok')} out per million "
-            f"tokens, {floor.get('per_request')} per request"
-        )
-        rows.insert(4, ("floor", text))
-    return rows
-
-
-def authorization_rows(offer: Offer) -> Rows:
-    """Return what is signed and by whom."""
-    return [
-        ("authorizes", f"at most {format_amount(offer.authorization.max_charge_nano)}"),
-        ("digest", "0x" + offer.authorization_digest.hex()),
-        ("signer", checksum_address(offer.authorization.payer)),
-    ]
+        names = ("input_per_mtok", "output_per_mtok", "per_request")
+        rows.append(("floor", rates_text(*[str(floor.get(name)) for name in names])))
+    return [*rows, ("rates", rates), ("maximum", format_amount(quote.max_charge_nano))]
 
 
 def job_rows(job: JobDocument) -> Rows:
@@ -72,17 +61,6 @@ def job_rows(job: JobDocument) -> Rows:
     if job.failure:
         rows.append(("failure", f"{job.failure.code}: {job.failure.detail}"))
     return rows
-
-
-def record_rows(record: UsageRecord, job: JobDocument) -> Rows:
-    """Return a verified record's rows."""
-    assert job.record is not None
-    return [
-        ("record", job.record.digest),
-        ("signature", job.record.signature),
-        ("sequence", f"{record.payer_seq} of this wallet"),
-        ("checked", "digest and charge recomputed, signed by the quote key, fits quote"),
-    ]
 
 
 def offer_document(offer: Offer) -> dict[str, object]:

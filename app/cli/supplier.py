@@ -10,7 +10,7 @@ import typer
 
 from app.cli.errors import BadInput
 from app.cli.options import DEFAULT_HOME, Home, Json
-from app.cli.output import Output, pairs
+from app.cli.output import Output
 
 if TYPE_CHECKING:
     from app.capacity.suppliers import SupplierService
@@ -31,7 +31,7 @@ def register(
 ) -> None:
     """Register a supplier with its first agent. Serves nothing until it is authorized."""
     rows = asyncio.run(registered(home, name, parse_device_key(device_key)))
-    Output(as_json=as_json).show(dict(rows), lambda data: data.print(pairs(None, rows)))
+    Output(as_json=as_json).rows(dict(rows), rows)
 
 
 @app.command(epilog="Example: offpeak supplier authorize sup_01990000-0000-7000-8000-000000000000")
@@ -39,7 +39,7 @@ def authorize(supplier: SupplierId, *, home: Home = DEFAULT_HOME, as_json: Json 
     """Let a supplier's agents serve."""
     asyncio.run(change(home, supplier, "authorize"))
     rows = [("supplier", supplier), ("state", "authorized")]
-    Output(as_json=as_json).show(dict(rows), lambda data: data.print(pairs(None, rows)))
+    Output(as_json=as_json).rows(dict(rows), rows)
 
 
 @app.command(epilog="Example: offpeak supplier suspend sup_01990000-0000-7000-8000-000000000000")
@@ -47,7 +47,7 @@ def suspend(supplier: SupplierId, *, home: Home = DEFAULT_HOME, as_json: Json = 
     """Give a supplier's agents no new work."""
     asyncio.run(change(home, supplier, "suspend"))
     rows = [("supplier", supplier), ("state", "suspended")]
-    Output(as_json=as_json).show(dict(rows), lambda data: data.print(pairs(None, rows)))
+    Output(as_json=as_json).rows(dict(rows), rows)
 
 
 def parse_device_key(text: str) -> bytes:

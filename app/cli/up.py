@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.options import DEFAULT_HOME, DEFAULT_PORT, Home, Json
-from app.cli.output import Output, pairs
+from app.cli.output import Output
 
 if TYPE_CHECKING:
     from app.embedded.stack import Stack
@@ -29,7 +29,10 @@ def up(
     home: Home = DEFAULT_HOME,
     as_json: Json = False,
 ) -> None:
-    """Run everything on this machine until Ctrl-C."""
+    """Run everything on this machine until Ctrl-C.
+
+    Engines, gateway, worker and one agent with a real model; makes and funds a wallet.
+    """
     from app.embedded.stack import StackOptions, running_stack  # noqa: PLC0415  # --help without
     from ledger.money import parse_amount  # noqa: PLC0415
 
@@ -42,7 +45,7 @@ def up(
         signal.signal(number, lambda *_: stop.set())
     with running_stack(options, output.note) as stack:
         rows = up_rows(stack)
-        output.show(dict(rows), lambda data: data.print(pairs("OFFPEAK is up", rows)))
+        output.rows(dict(rows), rows, title="OFFPEAK is up")
         if not as_json:
             output.note('\nAsk:   offpeak ask "Name three uses of salt."')
             output.note(f"Look:  curl {stack.url}/v1/capacity")

@@ -14,7 +14,7 @@ from app.cli.options import (
     PasswordFile,
     Url,
 )
-from app.cli.output import Output, pairs
+from app.cli.output import Output
 
 app = typer.Typer(help="Wallets: standard web3 v3 keystore files.", no_args_is_help=True)
 
@@ -40,7 +40,7 @@ def new(file: NewFile, *, password_file: PasswordFile = None, as_json: Json = Fa
     address = checksum_address(address_of(key))
     write_keystore(file, key, password)
     rows = [("address", address), ("keystore", str(file))]
-    output.show(dict(rows), lambda data: data.print(pairs(None, rows)))
+    output.rows(dict(rows), rows)
 
 
 @app.command(epilog="Example: offpeak wallet show --keystore ~/.foundry/keystores/buyer")
@@ -62,7 +62,7 @@ def show(
     )
     address = checksum_address(wallet_address(options))
     rows = [("address", address), ("keystore", str(find_keystore(options)))]
-    Output(as_json=as_json).show(dict(rows), lambda data: data.print(pairs(None, rows)))
+    Output(as_json=as_json).rows(dict(rows), rows)
 
 
 @app.command(epilog="Example: offpeak wallet balance --json")
@@ -85,4 +85,4 @@ def balance(
     with paying(BuyerOptions(wallet=wallet, url=url)) as client:
         found = client.balance().model_dump(mode="json")
     rows = [(name, str(value)) for name, value in found.items()]
-    Output(as_json=as_json).show(found, lambda data: data.print(pairs(None, rows)))
+    Output(as_json=as_json).rows(found, rows)

@@ -13,7 +13,10 @@ EXAMPLE = "Example: OFFPEAK_DATABASE_URL=... offpeak work"
 
 
 def work(*, home: Home = DEFAULT_HOME) -> None:
-    """Run the background loops until SIGTERM. Several workers may run at once."""
+    """Run one worker process until SIGTERM.
+
+    Several may run at once; each piece of their work is safe to do twice.
+    """
     import uvloop  # noqa: PLC0415  # --help does without
 
     from app.cli.server import read_settings  # noqa: PLC0415

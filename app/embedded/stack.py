@@ -9,9 +9,10 @@ import os
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
@@ -47,16 +48,22 @@ ASK: Final = "0.000002000"
 SUPPLIER_NAME: Final = "this-machine"
 READY_SECONDS: Final = 60.0
 PROBE_SECONDS: Final = 2.0
+BETWEEN_PROBES_SECONDS: Final = 0.1
 GRACE_SECONDS: Final = 15.0
 UP_FILE: Final = "up.json"
 SUPPLIER_FILE: Final = "supplier.json"
 _ROOT: Final = Path(app.__file__).resolve().parents[1]
+SERVE: Final = ("-m", "app.cli", "serve")
+WORK: Final = ("-m", "app.cli", "work")
 _AGENT: Final = "from supplier_agent.cli import main; main()"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackOptions:
-    """What to start. `port` 0 takes a free one; the wallet is topped up to `balance`."""
+    """What to start. `port` 0 takes a free one; the wallet is topped up to `balance`.
+
+    Without `persistent` the whole home goes when everything has stopped.
+    """
 
     home: Path
     persistent: bool
@@ -116,14 +123,16 @@ def running_stack(options: StackOptions, say: Say) -> Generator[Stack]:
         home.write_settings(environment)
         say("starting gateway, worker and agent")
         url = f"http://{LOOPBACK}:{port}"
-        processes = tuple(
-            stack.enter_context(ChildProcess.start(command))
-            for command in (
-                _python(home, "gateway", environment, "-m", "app.cli", "serve"),
-                _python(home, "worker", environment, "-m", "app.cli", "work"),
-                agent_command(home, url, agent_id, weights.result(), slots=options.slots),
-            )
+        gateway_command = _python(home, "gateway", environment, *SERVE)
+        if not options.persistent:  # its guard removes the home even when we are killed
+            gateway_command = replace(gateway_command, remove=home.path)
+        gateway = stack.enter_context(ChildProcess.start(gateway_command))
+        worker = stack.enter_context(
+            ChildProcess.start(_python(home, "worker", environment, *WORK))
         )
+        wait_until_listening(url, gateway)
+        command = agent_command(home, url, agent_id, weights.result(), slots=options.slots)
+        processes = (gateway, worker, stack.enter_context(ChildProcess.start(command)))
         wait_until_offered(url, processes, slots=options.slots)
         home.remember(UP_FILE, up_document(url, home, settings))
         stack.callback(home.forget, UP_FILE)
@@ -168,6 +177,23 @@ def agent_command(
     return _python(home, "agent", {}, "-c", _AGENT, "run", "--json", *flat)
 
 
+def wait_until_listening(url: str, gateway: ChildProcess) -> None:
+    """Return once the gateway answers, so that the agent's first dial is not in vain.
+
+    Raises:
+        ExitedEarly: it ended. StartTimeout: it took too long.
+    """
+    with httpx.Client(base_url=url, timeout=PROBE_SECONDS) as http:
+
+        def alive() -> bool:
+            try:
+                return http.get("/healthz").is_success
+            except httpx.HTTPError:
+                return False
+
+        gateway.wait_ready(alive, timeout_seconds=READY_SECONDS)
+
+
 def wait_until_offered(url: str, processes: tuple[ChildProcess, ...], *, slots: int) -> None:
     """Return once the gateway is ready and quotes can be had for all slots of the agent.
 
@@ -182,7 +208,10 @@ def wait_until_offered(url: str, processes: tuple[ChildProcess, ...], *, slots: 
                 if status is not None:
                     name = process.command.name
                     raise ExitedEarly(name, status=status, log_tail=process.log_tail())
-            return _slots_on_offer(http) >= slots
+            ready = _slots_on_offer(http) >= slots
+            if not ready:
+                time.sleep(BETWEEN_PROBES_SECONDS)  # each probe costs the gateway two requests
+            return ready
 
         processes[0].wait_ready(offered, timeout_seconds=READY_SECONDS)
 

@@ -18,6 +18,8 @@ from app.cli.exits import MEANINGS
 from app.cli.program import app as program
 from app.client.errors import NEXT_STEPS
 from app.config import Settings, default_replica_id
+from supplier_agent.cli import EXIT_CODES as AGENT_EXITS
+from supplier_agent.cli import app as agent_program
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference"
 NOTE = "Generated from the code by `python -m tests.packaging.reference`; a test holds it to that."
@@ -25,24 +27,48 @@ NOTE = "Generated from the code by `python -m tests.packaging.reference`; a test
 
 def pages() -> dict[str, str]:
     """Return each page's name and text."""
-    return {"cli.md": cli_page(), "settings.md": settings_page(), "errors.md": errors_page()}
+    return {
+        "cli.md": cli_page(),
+        "agent.md": agent_page(),
+        "settings.md": settings_page(),
+        "errors.md": errors_page(),
+    }
 
 
 def cli_page() -> str:
-    """Return every command with its arguments and options."""
-    root: Any = typer.main.get_command(program)
+    """Return every command of `offpeak` with its exit codes."""
     lines = ["# Commands of `offpeak`", "", NOTE, "", "## Exit codes", "", "| code | meaning |"]
     lines += ["|---|---|"]
     lines += [f"| {int(code)} | {cell(meaning)} |" for code, meaning in MEANINGS.items()]
-    for name, command in commands("offpeak", root):
+    lines += command_lines("offpeak", program)
+    return "\n".join(lines) + "\n"
+
+
+def agent_page() -> str:
+    """Return every command of `offpeak-agent`."""
+    lines = ["# Commands of `offpeak-agent`", "", NOTE, "", paragraph(AGENT_EXITS)]
+    lines += command_lines("offpeak-agent", agent_program)
+    return "\n".join(lines) + "\n"
+
+
+def command_lines(program_name: str, typed: typer.Typer) -> list[str]:
+    """Return a program's commands with their arguments and options."""
+    lines: list[str] = []
+    root: Any = typer.main.get_command(typed)
+    for name, command in commands(program_name, root):
         lines += ["", f"## {name}", "", paragraph(command.help)]
         rows = [parameter(each) for each in command.params]
         if rows:
-            lines += ["", "| parameter | default | environment | meaning |", "|---|---|---|---|", *rows]
+            lines += [
+                "",
+                "| parameter | default | environment | meaning |",
+                "|---|---|---|---|",
+                *rows,
+            ]
         if command.epilog:
             example = command.epilog.partition("Example: ")[2].replace("      ", "\n# ")
             lines += ["", "```console", example, "```"]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:
@@ -83,7 +109,12 @@ def settings_page() -> str:
     ]
     for name, field in Settings.model_fields.items():
         variable = f"`OFFPEAK_{name.upper()}`"
-        shown = [variable, type_text(field.annotation), default_text(field), field.description or ""]
+        shown = [
+            variable,
+            type_text(field.annotation),
+            default_text(field),
+            field.description or "",
+        ]
         lines.append("| " + " | ".join(cell(each) for each in shown) + " |")
     return "\n".join(lines) + "\n"
 
@@ -127,13 +158,15 @@ def errors_page() -> str:
         "| code | status | meaning | next step |",
         "|---|---|---|---|",
     ]
-    rows = {}
+    rows: dict[tuple[str, int], str] = {}
     for kind, status in problems.STATUS.items():
         code: str = kind.code  # type: ignore[attr-defined]  # every expected error has one
         meaning = (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")
         rows.setdefault((code, int(status)), meaning)
     for (code, status), meaning in sorted(rows.items()):
-        lines.append(f"| `{code}` | {status} | {cell(meaning)} | {cell(NEXT_STEPS.get(code, ''))} |")
+        lines.append(
+            f"| `{code}` | {status} | {cell(meaning)} | {cell(NEXT_STEPS.get(code, ''))} |"
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -1,12 +1,14 @@
 """What is printed: exact amounts, and no text that steers the terminal."""
 
+import json
+
 import pytest
 from typer.testing import CliRunner
 
 from app.cli.buyer import terms_of
 from app.cli.errors import BadInput
 from app.cli.failures import describe
-from app.cli.output import printable
+from app.cli.output import Output, printable
 from app.cli.program import app
 from app.cli.question import QuestionOptions, read_question
 from app.cli.shown import offer_rows
@@ -15,6 +17,22 @@ from tests.unit.client.gateway import offer
 
 def test_an_answer_cannot_steer_the_terminal() -> None:
     assert printable("red \x1b[31m text\x07\n\tend\x9b") == "red �[31m text�\n\tend�"
+
+
+def test_json_keeps_text_as_it_is_and_escapes_what_steers(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = "é \x1b \x9b \x7f"
+    Output(as_json=True).show({"text": text})
+    printed = capsys.readouterr().out
+    assert json.loads(printed) == {"text": text}
+    assert "\x1b" not in printed
+    assert "\x9b" not in printed
+
+
+def test_figures_in_a_pipe_are_never_wrapped_or_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    Output(as_json=False).rows({}, [("signature", "0x" + "ab" * 65)])
+    assert capsys.readouterr().out == "signature  0x" + "ab" * 65 + "\n"
 
 
 def test_sub_cent_amounts_are_shown_in_full() -> None:
