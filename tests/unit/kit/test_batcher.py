@@ -150,3 +150,26 @@ async def test_draining_answers_what_was_taken_and_refuses_the_rest() -> None:
     await draining
     assert [task.result() for task in taken] == [2, 4]
     assert batcher.queued == 0
+
+
+async def test_who_submits_again_as_soon_as_it_has_its_answer_is_not_left_waiting() -> None:
+    """A runner that has just found nothing more to do must not be counted on."""
+    batcher = batcher_of(Doubler())
+    async with asyncio.timeout(5):
+        for number in range(100):
+            assert await batcher.submit(number) == 2 * number
+
+
+async def test_a_cancelled_runner_takes_no_later_item_with_it() -> None:
+    call = Doubler()
+    batcher = batcher_of(call)
+    call.gate.clear()
+    waiting = asyncio.create_task(batcher.submit(1))
+    await until_called(call, 1)
+    [runner] = batcher._runners
+    runner.cancel()
+    await asyncio.wait([runner])
+    waiting.cancel()
+    call.gate.set()
+    async with asyncio.timeout(5):
+        assert await batcher.submit(2) == 4
