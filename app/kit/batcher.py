@@ -86,7 +86,6 @@ class Batcher(Generic[Item, Answer]):
         if len(self._runners) < self._limits.concurrent_calls:
             runner = asyncio.create_task(self._run())
             self._runners.add(runner)
-            runner.add_done_callback(self._runners.discard)
         return await waiting.answer
 
     async def drain(self) -> None:
@@ -98,6 +97,10 @@ class Batcher(Generic[Item, Answer]):
     async def _run(self) -> None:
         while batch := self._next_batch():
             await self._decide(batch)
+        # In the tick that found the queue empty: whoever submits in the next one starts a runner.
+        runner = asyncio.current_task()
+        assert runner is not None
+        self._runners.discard(runner)
 
     def _next_batch(self) -> list[Waiting[Item, Answer]]:
         batch: list[Waiting[Item, Answer]] = []

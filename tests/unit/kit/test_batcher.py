@@ -150,3 +150,15 @@ async def test_draining_answers_what_was_taken_and_refuses_the_rest() -> None:
     await draining
     assert [task.result() for task in taken] == [2, 4]
     assert batcher.queued == 0
+
+
+async def test_an_item_submitted_the_moment_an_answer_arrives_is_not_stranded() -> None:
+    call = Doubler()
+    batcher = batcher_of(call)
+
+    async def one_after_another() -> list[int]:
+        return [await batcher.submit(item) for item in range(20)]
+
+    async with asyncio.timeout(10):
+        found = await asyncio.gather(*(one_after_another() for _ in range(3)))
+    assert found == [[2 * item for item in range(20)]] * 3
