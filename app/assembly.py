@@ -7,6 +7,8 @@ from datetime import timedelta
 
 from redis.asyncio import Redis
 
+from app.admission.repository import AcceptTerms
+from app.admission.service import AdmissionService
 from app.capacity.costs import PriorCost
 from app.capacity.loop import MarketLoop, PricePointLoop, PriceRules
 from app.capacity.market import MarketSnapshot
@@ -14,19 +16,29 @@ from app.capacity.service import MarketService
 from app.config import Settings
 from app.db.engine import Database, open_database
 from app.db.migrate import head_revision
+from app.dispatch.dispatcher import DispatchParts
+from app.dispatch.metrics import DispatchMetrics
+from app.dispatch.service import DispatchNeeds, DispatchService, served_releases
+from app.jobs.waiters import JobWaiters
+from app.kit.batcher import BatchLimits
 from app.kit.cipher import ContentCipher
 from app.kit.clock import unix_ms
 from app.kit.ids import IdSource
 from app.kit.metrics import Metrics
 from app.kit.valkey import open_valkey
+from app.kit.wakes import Wakes
 from app.models.catalogue import Catalogue
 from app.operations.service import ReadinessService
 from app.quotes.service import PromptCounter, QuoteService, QuoteSources, QuoteTerms
+from app.receipts.record import RecordSigner
+from app.receipts.service import RecordService
+from app.requests.service import RequestParts, RequestService, RequestTerms
 from app.wallets.service import WalletService
 from ledger.authorization import authorization_domain
 from ledger.encoding import Address, Domain
 from ledger.money import parse_amount
 from ledger.signing import SigningKey
+from ledger.usage import usage_record_domain
 from pricing.curve import Curve
 
 
@@ -48,6 +60,12 @@ class Gateway:
     market: MarketService
     quotes: QuoteService
     wallets: WalletService
+    wakes: Wakes
+    waiters: JobWaiters
+    records: RecordService
+    dispatch: DispatchService
+    admission: AdmissionService
+    requests: RequestService
     readiness: ReadinessService
 
     @property
@@ -74,7 +92,6 @@ def build_gateway(settings: Settings) -> Gateway:
         database,
         rules,
         fresh=timedelta(seconds=settings.fresh_seconds),
-        interval_seconds=settings.market_refresh_seconds,
         watch=lambda snapshot: show_slots(snapshot, metrics),
     )
     market = MarketService(
@@ -94,6 +111,43 @@ def build_gateway(settings: Settings) -> Gateway:
         max_prompt_tokens=settings.max_prompt_tokens,
     )
     sources = QuoteSources(catalogue, counter, market, ids, os.urandom)
+    metrics = Metrics()
+    wakes = Wakes(valkey)
+    waiters = JobWaiters(database, wakes)
+    records = record_service_of(settings, database)
+    dispatch = DispatchService(
+        settings.replica_id,
+        DispatchParts(
+            database=database,
+            cipher=cipher,
+            wakes=wakes,
+            releases=served_releases(
+                catalogue, lambda release: counter.tokenizer(release).count_text
+            ),
+        ),
+        DispatchNeeds(
+            records=records,
+            waiters=waiters,
+            metrics=DispatchMetrics(metrics.registry),
+            ids=ids,
+            settle_queue_length=settings.settle_queue_length,
+            drain_seconds=settings.drain_seconds,
+        ),
+    )
+    admission = AdmissionService(
+        database,
+        cipher,
+        terms=AcceptTerms(
+            asset=token,
+            max_open_jobs=settings.open_jobs_per_wallet,
+            retention=timedelta(seconds=settings.retention_seconds),
+        ),
+        limits=BatchLimits(queue_length=settings.accept_queue_length),
+    )
+    requests = RequestService(
+        RequestParts(database, cipher, admission, market, dispatch.dispatcher, waiters, records),
+        RequestTerms(quote_signer=key.address, domain=domain, token=token),
+    )
     return Gateway(
         settings=settings,
         database=database,
@@ -109,8 +163,26 @@ def build_gateway(settings: Settings) -> Gateway:
         market=market,
         quotes=QuoteService(sources, terms, key=key),
         wallets=WalletService(database, token=token),
+        wakes=wakes,
+        waiters=waiters,
+        records=records,
+        dispatch=dispatch,
+        admission=admission,
+        requests=requests,
         readiness=ReadinessService(database, valkey, head=head_revision()),
     )
+
+
+def record_service_of(settings: Settings, database: Database) -> RecordService:
+    """Return what signs usage records.
+
+    Raises:
+        MissingKey: the record key is not set.
+    """
+    domain = usage_record_domain(
+        chain_id=settings.chain_id, receipt_anchor=lower_address(settings.receipt_anchor_address)
+    )
+    return RecordService(database, RecordSigner(settings.signing_key_bytes(), domain))
 
 
 def build_price_point_loop(settings: Settings, database: Database) -> PricePointLoop:

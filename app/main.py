@@ -6,17 +6,21 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
 
 from fastapi import FastAPI
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 
 from app import openapi, problems
 from app.access import Access
 from app.assembly import Gateway, build_gateway
 from app.capacity import endpoints as capacity_endpoints
 from app.config import Settings
+from app.dispatch.endpoints import PATH as AGENTS_PATH
 from app.kit.memory import settle_memory
+from app.kit.periodic import Periodic
 from app.kit.raw_routes import RawRoute
 from app.operations import endpoints as operations_endpoints
 from app.quotes import endpoints as quotes_endpoints
+from app.requests import endpoints as requests_endpoints
+from app.requests.endpoints import PostRequest
 from app.wallets import endpoints as wallets_endpoints
 
 DESCRIPTION = (
@@ -43,13 +47,16 @@ def build_app(settings: Settings) -> FastAPI:
     app.state.catalogue = gateway.catalogue
     app.state.market = gateway.market
     app.state.wallets = gateway.wallets
+    app.state.requests = gateway.requests
     app.state.readiness = gateway.readiness
     for router in (
         operations_endpoints.router,
         capacity_endpoints.router,
         wallets_endpoints.router,
+        requests_endpoints.router,
     ):
         app.include_router(router)
+    app.router.routes.append(WebSocketRoute(AGENTS_PATH, gateway.dispatch.endpoint))
     add_raw_routes(app, raw_routes(gateway))
     problems.install(app, gateway.metrics)
     app.add_middleware(Access, metrics=gateway.metrics, limit_bytes=settings.max_body_bytes)
@@ -63,7 +70,15 @@ def raw_routes(gateway: Gateway) -> list[RawRoute]:
             gateway.quotes,
             domain=gateway.domain,
             limit_bytes=gateway.settings.max_body_bytes,
-        )
+        ),
+        *requests_endpoints.routes(
+            PostRequest(
+                gateway.requests,
+                limit_bytes=gateway.settings.max_body_bytes,
+                wait_default_seconds=gateway.settings.wait_default_seconds,
+                wait_max_seconds=gateway.settings.wait_max_seconds,
+            )
+        ),
     ]
 
 
@@ -79,14 +94,25 @@ def lifespan_of(gateway: Gateway) -> Callable[[FastAPI], AbstractAsyncContextMan
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncGenerator[None]:
         settle_memory()
-        loops = [asyncio.create_task(gateway.market_loop.run(), name="market")]
+        interval_seconds = gateway.settings.market_refresh_seconds
+        market = Periodic("market", interval_seconds, gateway.market_loop.run_round)
+        loops = {
+            "market": market.run(),
+            "wakes": gateway.wakes.run(),
+            "job waiters": gateway.waiters.run(),
+            "dispatch": gateway.dispatch.run(),
+        }
+        tasks = [asyncio.create_task(loop, name=name) for name, loop in loops.items()]
         try:
             yield
         finally:
             gateway.readiness.drain()
-            for loop in loops:
-                loop.cancel()
-            await asyncio.gather(*loops, return_exceptions=True)
+            await gateway.admission.drain()
+            await gateway.dispatch.close()
+            await gateway.records.drain()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             if gateway.valkey is not None:
                 await gateway.valkey.aclose()
             await gateway.database.dispose()

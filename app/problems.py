@@ -18,12 +18,15 @@ import ledger.errors as money
 import pricing.errors as price
 from app.admission import errors as admission
 from app.capacity import errors as capacity
+from app.dispatch import errors as dispatch
+from app.jobs import errors as jobs
 from app.kit import errors as kit
 from app.kit.clock import format_time
 from app.kit.metrics import Metrics
 from app.kit.raw_routes import Disconnected
 from app.models import errors as models
 from app.quotes import errors as quotes
+from app.requests import errors as requests
 from app.wallets import errors as wallets
 from ledger.money import Nano, format_amount
 
@@ -50,6 +53,7 @@ STATUS: dict[type[Exception], int] = {
     wallets.WrongScope: 403,
     wallets.WrongSigner: 401,
     wallets.ContractWalletUnsupported: 401,
+    wallets.FundingRefused: 403,
     # What is asked.
     models.UnknownModel: 404,
     models.ContextExceeded: 422,
@@ -77,6 +81,15 @@ STATUS: dict[type[Exception], int] = {
     admission.NoSlot: 503,
     admission.TooManyOpenJobs: 429,
     admission.AcceptsHalted: 503,
+    requests.BadPrefer: 422,
+    requests.JobFailed: 502,
+    jobs.JobNotFound: 404,
+    dispatch.SessionRefused: 403,
+    dispatch.AttemptFault: 502,
+    # Supply.
+    capacity.SupplierExists: 409,
+    capacity.SupplierNotFound: 404,
+    capacity.BadDeviceKey: 422,
     # The market.
     capacity.NoFreshOffer: 503,
     capacity.PriceStale: 503,

@@ -12,8 +12,9 @@ from tests.engines import (
     redis_url,
     valkey_url,
 )
+from tests.stack import stack
 
-__all__ = ["cluster", "database_url", "fresh_database_url", "redis_url", "valkey_url"]
+__all__ = ["cluster", "database_url", "fresh_database_url", "redis_url", "stack", "valkey_url"]
 
 _RUNNING = pytest.StashKey[RunningCluster]()
 

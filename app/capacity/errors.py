@@ -36,3 +36,21 @@ class PriceStale(CapacityError):
         self.age_seconds = age_seconds
         self.limit_seconds = limit_seconds
         self.retry_after_seconds = 2
+
+
+class SupplierExists(CapacityError):
+    """A supplier of this name, or with this device key, is registered already."""
+
+    code = "supplier-exists"
+
+
+class SupplierNotFound(CapacityError):
+    """There is no supplier with this id."""
+
+    code = "supplier-not-found"
+
+
+class BadDeviceKey(CapacityError):
+    """A device key is 32 bytes of an Ed25519 public key, 64 hex digits."""
+
+    code = "bad-device-key"

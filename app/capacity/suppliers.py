@@ -2,13 +2,12 @@
 
 import secrets
 from dataclasses import dataclass
-from typing import ClassVar
 from uuid import UUID
 
 from sqlalchemy import insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
-from app.capacity.errors import CapacityError
+from app.capacity.errors import BadDeviceKey, SupplierExists, SupplierNotFound
 from app.db.engine import Database
 from app.db.tables import agent, agent_session, supplier
 from app.kit.clock import unix_ms
@@ -19,24 +18,6 @@ from ledger.encoding import Address
 OPEN_ACCOUNT = text("SELECT offpeak.open_account(:kind, :owner, :asset)")
 CLOSE_SESSION = text("SELECT offpeak.close_session(:agent, :epoch)")
 KEY_BYTES = 32
-
-
-class SupplierExists(CapacityError):
-    """A supplier of this name, or with this device key, is registered already."""
-
-    code: ClassVar[str] = "supplier-exists"
-
-
-class SupplierNotFound(CapacityError):
-    """There is no supplier with this id."""
-
-    code: ClassVar[str] = "supplier-not-found"
-
-
-class BadDeviceKey(CapacityError):
-    """A device key is 32 bytes of an Ed25519 public key, 64 hex digits."""
-
-    code: ClassVar[str] = "bad-device-key"
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,3 +91,9 @@ class WrongScope(WalletError):
     def __init__(self, *, needed: str) -> None:
         super().__init__(f"scope must be {needed!r}")
         self.needed = needed
+
+
+class FundingRefused(WalletError):
+    """Made-up money exists in development only."""
+
+    code = "funding-refused"

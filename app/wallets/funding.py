@@ -1,7 +1,6 @@
 """Money for development wallets. Real deposits come from the chain, with the treasury."""
 
 import secrets
-from typing import ClassVar
 
 from sqlalchemy import text
 
@@ -9,17 +8,11 @@ from app.config import Settings
 from app.db.engine import Database
 from app.kit.clock import unix_ms
 from app.kit.ids import IdSource
-from app.wallets.errors import WalletError
+from app.wallets.errors import FundingRefused
 from ledger.encoding import Address
 from ledger.money import Nano
 
 CREDIT = text("SELECT offpeak.credit_deposit(:ref, :payer, :asset, :amount)")
-
-
-class FundingRefused(WalletError):
-    """Made-up money exists in development only."""
-
-    code: ClassVar[str] = "funding-refused"
 
 
 class FundingService:

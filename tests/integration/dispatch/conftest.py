@@ -6,6 +6,8 @@ import pytest
 from app.dispatch.service import served_releases
 from app.dispatch.work import ServedRelease
 from app.models.catalogue import Catalogue
+from app.models.release import ModelRelease
+from app.models.tokenizer import CountingTokenizer
 from tests.integration.dispatch.gateways import Gateway, World, gateway, open_world
 from tests.integration.dispatch.scripted_agent import ScriptedAgent
 from tests.integration.seed import Wallet, fund_wallet, register_agent
@@ -17,7 +19,12 @@ AgentAt = Callable[[Gateway], Awaitable[ScriptedAgent]]
 
 @pytest.fixture(scope="session")
 def releases() -> Mapping[str, ServedRelease]:
-    return served_releases(Catalogue())
+    catalogue = Catalogue()
+
+    def count_text(release: ModelRelease) -> Callable[[str], int]:
+        return CountingTokenizer(release, catalogue.folder_of(release)).count_text
+
+    return served_releases(catalogue, count_text)
 
 
 @pytest.fixture

@@ -1,0 +1,5 @@
+"""`python -m app.cli`: the same as `offpeak`, without an installed script."""
+
+from app.cli import main
+
+main()

@@ -1,0 +1,116 @@
+"""`offpeak ask`."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli.errors import Declined
+from app.cli.options import (
+    DEFAULT_HOME,
+    DEFAULT_MODEL,
+    Account,
+    Home,
+    Json,
+    KeystoreFile,
+    MaxTokens,
+    Model,
+    PasswordFile,
+    Prompt,
+    Region,
+    Schema,
+    Seed,
+    System,
+    Temperature,
+    Url,
+    Yes,
+)
+from app.cli.output import Output, pairs
+
+if TYPE_CHECKING:
+    from app.client.checks import Offer
+
+EXAMPLE = 'Example: offpeak ask "Name three uses of salt." --max 0.001 --yes'
+
+Max = Annotated[
+    str | None, typer.Option("--max", help="Most to authorize, in tokens: 0.001. Above: refused.")
+]
+Wait = Annotated[int, typer.Option(min=1, max=300, help="Seconds to wait for the answer.")]
+
+
+def ask(
+    prompt: Prompt,
+    *,
+    maximum: Max = None,
+    yes: Yes = False,
+    model: Model = DEFAULT_MODEL,
+    max_tokens: MaxTokens = 128,
+    system: System = None,
+    temperature: Temperature = None,
+    seed: Seed = None,
+    schema: Schema = None,
+    region: Region = None,
+    wait: Wait = 60,
+    keystore: KeystoreFile = None,
+    account: Account = None,
+    password_file: PasswordFile = None,
+    url: Url = None,
+    home: Home = DEFAULT_HOME,
+    as_json: Json = False,
+) -> None:
+    """Quote, confirm, sign, print the answer.
+
+    Shows rates and maximum first; the answer alone goes to standard output.
+    """
+    from app.cli.buyer import BuyerOptions, paying  # noqa: PLC0415  # --help does without
+    from app.cli.question import QuestionOptions, read_question  # noqa: PLC0415
+    from app.cli.shown import job_document, job_rows, offer_document, offer_rows  # noqa: PLC0415
+    from app.cli.wallets import WalletOptions  # noqa: PLC0415
+    from ledger.money import parse_amount  # noqa: PLC0415
+
+    output = Output(as_json=as_json)
+    limit = None if maximum is None else parse_amount(maximum)
+    question = read_question(
+        QuestionOptions(
+            prompt=prompt,
+            model=model,
+            max_tokens=max_tokens,
+            system=system,
+            temperature=temperature,
+            seed=seed,
+            schema=schema,
+        )
+    )
+    wallet = WalletOptions(
+        home=home, keystore=keystore, account=account, password_file=password_file
+    )
+    with paying(BuyerOptions(wallet=wallet, url=url)) as client:
+        offer = client.quote(question, region=region, limit=limit)
+        output.notes.print(pairs(None, offer_rows(offer)))
+        if not yes:
+            confirm(offer)
+        job = client.ask(offer, wait_seconds=wait)
+        client.verify(job, offer)
+    assert job.answer is not None
+    if as_json:
+        document = {
+            "quote": offer_document(offer),
+            "authorization_digest": "0x" + offer.authorization_digest.hex(),
+            "job": job_document(job),
+            "record_verified": True,
+        }
+        output.show(document)
+        return
+    output.write(job.answer.content)
+    output.notes.print(pairs(None, [*job_rows(job), ("record", "verified")]))
+
+
+def confirm(offer: "Offer") -> None:
+    """Return if the buyer says yes on the terminal; Declined otherwise."""
+    from ledger.money import format_amount  # noqa: PLC0415
+
+    if not sys.stdin.isatty():
+        raise Declined
+    question = f"Sign for at most {format_amount(offer.quote.max_charge_nano)}?"
+    if not typer.confirm(question, err=True):
+        raise Declined

@@ -1,0 +1,94 @@
+"""`offpeak demo`: the whole flow on real engines, then everything stops."""
+
+import os
+import signal
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli.options import DEFAULT_MODEL, Json
+from app.cli.output import Output
+
+if TYPE_CHECKING:
+    from app.client.client import Client
+    from app.embedded.stack import Stack
+
+EXAMPLE = "Example: offpeak demo --json"
+BALANCE = "0.000150000"
+"""Tokens in the demonstration's wallet: enough for the three tasks, too little for the fourth."""
+
+Keep = Annotated[
+    Path | None, typer.Option("--home", help="Keep data and logs here instead of a temporary one.")
+]
+
+
+def demo(*, home: Keep = None, as_json: Json = False) -> None:
+    """Run the whole flow on real engines, then stop.
+
+    Three tasks of a real model and one refusal; leaves nothing running.
+    """
+    started = time.monotonic()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    output = Output(as_json=as_json)
+    if home is not None:
+        document = run(home, output, persistent=True)
+    else:
+        with tempfile.TemporaryDirectory(
+            prefix="offpeak-demo-", ignore_cleanup_errors=True
+        ) as folder:
+            document = run(Path(folder), output, persistent=False)
+    if as_json:
+        document["seconds"] = round(time.monotonic() - started, 1)
+        output.show(document)
+    else:
+        from app.cli.demo_view import show_end  # noqa: PLC0415  # --help does without
+
+        show_end(output, time.monotonic() - started)
+
+
+def run(home: Path, output: Output, *, persistent: bool) -> dict[str, object]:
+    """Start everything, run the tasks, stop everything; return what happened as JSON."""
+    from app.embedded.stack import StackOptions, running_stack  # noqa: PLC0415  # --help without
+    from ledger.money import parse_amount  # noqa: PLC0415
+
+    options = StackOptions(
+        home=home, persistent=persistent, port=0, balance=parse_amount(BALANCE), environ=os.environ
+    )
+    with running_stack(options, output.note) as stack, demo_client(stack) as client:
+        document = tasks(client, output)
+        stack.check()
+    return document
+
+
+def tasks(client: "Client", output: Output) -> dict[str, object]:
+    """Run the three tasks and the refusal, showing each as it ends."""
+    from app.cli.demo_flow import run_refusal, run_task  # noqa: PLC0415  # --help does without
+    from app.cli.demo_tasks import demo_tasks, unaffordable  # noqa: PLC0415
+    from app.cli.demo_view import show_done, show_refused  # noqa: PLC0415
+
+    finished = []
+    for number, task in enumerate(demo_tasks(DEFAULT_MODEL), start=1):
+        output.note(f"asking: {task.title.lower()}")
+        done = run_task(client, task)
+        finished.append(done)
+        if not output.as_json:
+            show_done(output, number, done)
+    refused = run_refusal(client, unaffordable(DEFAULT_MODEL))
+    if not output.as_json:
+        show_refused(output, len(finished) + 1, refused)
+    return {"tasks": [done.document() for done in finished], "refused": refused.document()}
+
+
+def demo_client(stack: "Stack") -> "Client":
+    """Return a client of the stack's gateway that pays with its wallet."""
+    from app.cli.buyer import terms_of  # noqa: PLC0415  # --help does without
+    from app.client.client import Client  # noqa: PLC0415
+    from app.client.transport import Transport  # noqa: PLC0415
+    from app.client.wallet import Wallet  # noqa: PLC0415
+    from app.embedded.stack import up_document  # noqa: PLC0415
+
+    terms = terms_of(up_document(stack.url, stack.home, stack.settings), environ={})
+    return Client(Transport(stack.url), terms, wallet=Wallet(stack.wallet_key))

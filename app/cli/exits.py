@@ -1,0 +1,86 @@
+"""Exit codes: the one table that the commands use and that help and reference show."""
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Final
+
+
+class Exit(IntEnum):
+    """How a command ended."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    SETTINGS = 3
+    UNREACHABLE = 4
+    REFUSED = 5
+    FUNDS = 6
+    TRY_LATER = 7
+    JOB_FAILED = 8
+    NOT_SIGNED = 9
+    CHECK_FAILED = 10
+    WALLET = 11
+    UNFINISHED = 12
+    INTERRUPTED = 130
+
+
+MEANINGS: Final[Mapping[Exit, str]] = {
+    Exit.OK: "done",
+    Exit.FAILED: "failed for a reason that has no code of its own",
+    Exit.USAGE: "wrong usage: an option, an argument or an input that cannot be read",
+    Exit.SETTINGS: "settings are missing, malformed, or not allowed in this environment",
+    Exit.UNREACHABLE: "the gateway, the database or another service does not answer",
+    Exit.REFUSED: "the gateway refused the request; nothing was charged",
+    Exit.FUNDS: "the wallet's funds do not cover the maximum charge",
+    Exit.TRY_LATER: "no slot, no fresh price, or a full queue; the same may work in a moment",
+    Exit.JOB_FAILED: "the job ended without a result; nothing was charged",
+    Exit.NOT_SIGNED: "nothing was signed: declined, above --max, or the quote is not as asked",
+    Exit.CHECK_FAILED: "a check found a contradiction: a usage record or the ledger",
+    Exit.WALLET: "the keystore or its password is wrong or missing",
+    Exit.UNFINISHED: "the job still runs; its id was printed",
+    Exit.INTERRUPTED: "stopped by Ctrl-C",
+}
+"""What each exit code means."""
+
+BY_CODE: Final[Mapping[str, Exit]] = {
+    "gateway-unreachable": Exit.UNREACHABLE,
+    "database-unreachable": Exit.UNREACHABLE,
+    "answer-malformed": Exit.UNREACHABLE,
+    "not-ready": Exit.UNREACHABLE,
+    "insufficient-funds": Exit.FUNDS,
+    "funds-on-hold": Exit.FUNDS,
+    "no-capacity": Exit.TRY_LATER,
+    "no-slot": Exit.TRY_LATER,
+    "price-stale": Exit.TRY_LATER,
+    "busy": Exit.TRY_LATER,
+    "too-many-open-jobs": Exit.TRY_LATER,
+    "job-failed": Exit.JOB_FAILED,
+    "job-unfinished": Exit.UNFINISHED,
+    "wrong-chain": Exit.NOT_SIGNED,
+    "wrong-domain": Exit.NOT_SIGNED,
+    "offer-differs": Exit.NOT_SIGNED,
+    "offer-forged": Exit.NOT_SIGNED,
+    "offer-expired": Exit.NOT_SIGNED,
+    "maximum-exceeded": Exit.NOT_SIGNED,
+    "declined": Exit.NOT_SIGNED,
+    "record-refused": Exit.CHECK_FAILED,
+    "ledger-mismatch": Exit.CHECK_FAILED,
+    "no-keystore": Exit.WALLET,
+    "keystore-unreadable": Exit.WALLET,
+    "keystore-exists": Exit.WALLET,
+    "wrong-password": Exit.WALLET,
+    "no-password": Exit.WALLET,
+    "missing-key": Exit.SETTINGS,
+    "bad-settings": Exit.SETTINGS,
+    "development-only": Exit.SETTINGS,
+    "bad-amount": Exit.USAGE,
+    "bad-address": Exit.USAGE,
+    "bad-input": Exit.USAGE,
+    "malformed-id": Exit.USAGE,
+}
+"""Which exit code a failure's own code leads to."""
+
+
+def table() -> str:
+    """Return the exit codes as lines of text."""
+    return "\n".join(f"{int(code):>3}  {meaning}" for code, meaning in MEANINGS.items())

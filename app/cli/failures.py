@@ -1,0 +1,78 @@
+"""Any exception as one line, one next step and one exit code."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.cli.exits import BY_CODE, Exit
+
+UNEXPECTED_STEP = "run again with --debug for the traceback"
+_SHOWN = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What a user is told."""
+
+    code: str
+    detail: str
+    next_step: str
+    exit: Exit
+
+    def document(self) -> dict[str, object]:
+        """Return it as `--json` shows it, on stderr."""
+        return {
+            "error": {
+                "code": self.code,
+                "detail": self.detail,
+                "next_step": self.next_step,
+                "exit": int(self.exit),
+            }
+        }
+
+
+def describe(error: BaseException) -> Failure:
+    """Return what to tell about an exception.
+
+    Expected failures are known by their `code`, wherever they come from, so that no package has
+    to be imported to tell.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        return Failure("interrupted", "stopped", "", Exit.INTERRUPTED)
+    if type(error).__module__.startswith("pydantic"):
+        return Failure("bad-settings", "; ".join(_problems(error)), _SETTINGS_STEP, Exit.SETTINGS)
+    code = getattr(error, "code", None)
+    if isinstance(code, str) and not type(error).__module__.startswith("sqlalchemy"):
+        step = getattr(error, "next_step", "") or _last_words(error)
+        usual = Exit.REFUSED if hasattr(error, "status") else Exit.FAILED
+        return Failure(code, _line(error), str(step), BY_CODE.get(code, usual))
+    if type(error).__name__ in {"OperationalError", "InterfaceError"}:
+        step = "check OFFPEAK_DATABASE_URL and that Postgres runs"
+        return Failure("database-unreachable", _line(error), step, Exit.UNREACHABLE)
+    return Failure(
+        "unexpected", f"{type(error).__name__}: {_line(error)}", UNEXPECTED_STEP, Exit.FAILED
+    )
+
+
+_SETTINGS_STEP = "set it in the environment (OFFPEAK_...); see docs/reference/settings.md"
+
+
+def _problems(error: BaseException) -> Iterator[str]:
+    errors = getattr(error, "errors", None)
+    if errors is None:
+        yield _line(error)
+        return
+    for each in errors(include_url=False, include_input=False, include_context=False):
+        where = "_".join(str(part) for part in each["loc"]).upper()
+        message = str(each["msg"]).removeprefix("Value error, ")
+        yield f"OFFPEAK_{where}: {message}" if where else message
+
+
+def _last_words(error: BaseException) -> str:
+    """Return the end of the log of a process that did not start, empty for other failures."""
+    lines = str(getattr(error, "log_tail", "")).strip().splitlines()
+    return f"its log ends: {lines[-1][:_SHOWN]}" if lines else ""
+
+
+def _line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:_SHOWN]

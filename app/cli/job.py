@@ -1,0 +1,50 @@
+"""`offpeak job show`."""
+
+from typing import Annotated
+
+import typer
+
+from app.cli.options import (
+    DEFAULT_HOME,
+    Account,
+    Home,
+    Json,
+    KeystoreFile,
+    PasswordFile,
+    Url,
+)
+from app.cli.output import Output
+
+app = typer.Typer(help="Look at this wallet's jobs.", no_args_is_help=True)
+
+JobId = Annotated[str, typer.Argument(help="job_<uuid>", show_default=False)]
+
+
+@app.command(epilog="Example: offpeak job show job_01990000-0000-7000-8000-000000000000")
+def show(
+    job_id: JobId,
+    *,
+    keystore: KeystoreFile = None,
+    account: Account = None,
+    password_file: PasswordFile = None,
+    url: Url = None,
+    home: Home = DEFAULT_HOME,
+    as_json: Json = False,
+) -> None:
+    """Show a job: state, supplier, usage, charge, answer, usage record."""
+    from app.cli.buyer import BuyerOptions, paying  # noqa: PLC0415  # --help does without
+    from app.cli.shown import job_document, job_rows  # noqa: PLC0415
+    from app.cli.wallets import WalletOptions  # noqa: PLC0415
+
+    output = Output(as_json=as_json)
+    wallet = WalletOptions(
+        home=home, keystore=keystore, account=account, password_file=password_file
+    )
+    with paying(BuyerOptions(wallet=wallet, url=url)) as client:
+        job = client.job(job_id)
+    rows = job_rows(job)
+    if job.record:
+        rows.append(("record", job.record.digest))
+    if job.answer:
+        rows.append(("answer", job.answer.content))
+    output.rows(job_document(job), rows)

@@ -1,0 +1,71 @@
+"""`offpeak ledger check`."""
+
+import asyncio
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from app.cli.errors import LedgerMismatch
+from app.cli.options import DEFAULT_HOME, Home, Json
+from app.cli.output import Output
+
+if TYPE_CHECKING:
+    from app.finance.check import Report
+
+app = typer.Typer(help="The ledger.", no_args_is_help=True)
+
+
+@app.callback()
+def group() -> None:
+    """Keep `check` a subcommand although it is the only one."""
+
+
+@app.command(epilog="Example: offpeak ledger check --json")
+def check(*, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
+    """Recompute the books from scratch.
+
+    Every balance, hold, lease and record; a broken rule stops accepting.
+    """
+    report = asyncio.run(checked(home))
+    rows = [("as of", report.as_of.isoformat())]
+    rows += [(name, str(count)) for name, count in asdict(report.totals).items()]
+    for finding in report.findings:
+        state = f"{finding.count} differences" if finding.count else "holds"
+        rows.append((finding.rule.name, state))
+    document = report_document(report)
+    Output(as_json=as_json).rows(document, rows)
+    if not report.is_clean:
+        raise LedgerMismatch(report.summary())
+
+
+def report_document(report: "Report") -> dict[str, object]:
+    """Return a report as JSON: every rule with its first differences."""
+    return {
+        "as_of": report.as_of.isoformat(),
+        "clean": report.is_clean,
+        "totals": asdict(report.totals),
+        "rules": [
+            {
+                "name": finding.rule.name,
+                "differences": finding.count,
+                "first": [asdict(difference) for difference in finding.differences],
+            }
+            for finding in report.findings
+        ],
+    }
+
+
+async def checked(home: Path) -> "Report":
+    """Run the check in one snapshot of the database; stop accepting when it fails."""
+    from app.cli.server import read_settings  # noqa: PLC0415  # --help does without
+    from app.db.engine import open_database  # noqa: PLC0415
+    from app.finance.check import LedgerCheck  # noqa: PLC0415
+
+    settings = read_settings(home)
+    database = open_database(settings.database_url.get_secret_value(), pool_size=1)
+    try:
+        return await LedgerCheck(database).run_and_halt()
+    finally:
+        await database.dispose()

@@ -1,0 +1,61 @@
+"""Options that several commands share, each defined once."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DEFAULT_HOME = Path(".offpeak")
+DEFAULT_MODEL = "smollm2-135m-instruct"
+DEFAULT_PORT = 8700
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+
+Home = Annotated[
+    Path,
+    typer.Option(envvar="OFFPEAK_HOME", help="Where `offpeak up` keeps its data and its wallet."),
+]
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        envvar="OFFPEAK_URL", help="Gateway. Without it: the one that `offpeak up` runs here."
+    ),
+]
+
+KeystoreFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--keystore",
+        envvar="ETH_KEYSTORE",
+        help="Web3 v3 keystore file, or a folder that holds one.",
+    ),
+]
+
+Account = Annotated[
+    str | None,
+    typer.Option(
+        envvar="ETH_KEYSTORE_ACCOUNT",
+        help="Name of a keystore in --keystore's folder or in ~/.foundry/keystores.",
+    ),
+]
+
+PasswordFile = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="ETH_PASSWORD", help="File with the keystore's password; else it is asked."
+    ),
+]
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Sign without asking.")]
+
+Model = Annotated[str, typer.Option(envvar="OFFPEAK_MODEL", help="Model release.")]
+MaxTokens = Annotated[int, typer.Option(min=1, help="Ceiling of the answer, in tokens.")]
+Region = Annotated[str | None, typer.Option(help="Where it must run; anywhere by default.")]
+System = Annotated[str | None, typer.Option(help="System message.")]
+Temperature = Annotated[float | None, typer.Option(min=0.0, max=2.0, help="0 is deterministic.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Seed of the sampling.")]
+Schema = Annotated[Path | None, typer.Option(help="JSON schema file that the answer must satisfy.")]
+Prompt = Annotated[
+    str, typer.Argument(help="What to ask; - reads it from standard input.", show_default=False)
+]

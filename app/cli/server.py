@@ -1,0 +1,30 @@
+"""Settings for the commands that work on a gateway's own stores."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.cli.errors import DevelopmentOnly
+
+if TYPE_CHECKING:
+    from app.config import Settings
+
+SETTINGS_FILE = "settings.env"
+"""`offpeak up` keeps the effective settings of its home here, mode 0600."""
+
+
+def read_settings(home: Path) -> "Settings":
+    """Return the settings: the environment's, completed by the home's when `up` made one.
+
+    Raises:
+        pydantic.ValidationError: something is missing or not allowed; shown as `bad-settings`.
+    """
+    from app.config import Settings  # noqa: PLC0415  # half a second
+
+    path = home / SETTINGS_FILE
+    return Settings(_env_file=path if path.is_file() else None)
+
+
+def require_development(settings: "Settings", command: str) -> None:
+    """Return in development; DevelopmentOnly anywhere else."""
+    if not settings.is_development:
+        raise DevelopmentOnly(command)

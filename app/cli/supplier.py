@@ -1,0 +1,102 @@
+"""`offpeak supplier register|authorize|suspend`."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli.errors import BadInput
+from app.cli.options import DEFAULT_HOME, Home, Json
+from app.cli.output import Output
+
+if TYPE_CHECKING:
+    from app.capacity.suppliers import SupplierService
+
+app = typer.Typer(help="Who may serve: suppliers and their agents.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(help="The supplier's name.", show_default=False)]
+DeviceKey = Annotated[
+    str, typer.Option(help="The agent's public key, 64 hex digits: `offpeak-agent key`.")
+]
+SupplierId = Annotated[str, typer.Argument(help="sup_<uuid>", show_default=False)]
+KEY_BYTES = 32
+
+
+@app.command(epilog="Example: offpeak supplier register acme --device-key $(offpeak-agent key ...)")
+def register(
+    name: Name, *, device_key: DeviceKey, home: Home = DEFAULT_HOME, as_json: Json = False
+) -> None:
+    """Register a supplier with its first agent. Serves nothing until it is authorized."""
+    rows = asyncio.run(registered(home, name, parse_device_key(device_key)))
+    Output(as_json=as_json).rows(dict(rows), rows)
+
+
+@app.command(epilog="Example: offpeak supplier authorize sup_01990000-0000-7000-8000-000000000000")
+def authorize(supplier: SupplierId, *, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
+    """Let a supplier's agents serve."""
+    asyncio.run(change(home, supplier, "authorize"))
+    rows = [("supplier", supplier), ("state", "authorized")]
+    Output(as_json=as_json).rows(dict(rows), rows)
+
+
+@app.command(epilog="Example: offpeak supplier suspend sup_01990000-0000-7000-8000-000000000000")
+def suspend(supplier: SupplierId, *, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
+    """Give a supplier's agents no new work."""
+    asyncio.run(change(home, supplier, "suspend"))
+    rows = [("supplier", supplier), ("state", "suspended")]
+    Output(as_json=as_json).rows(dict(rows), rows)
+
+
+def parse_device_key(text: str) -> bytes:
+    """Return the 32 bytes of a public key in hex; BadInput for anything else."""
+    try:
+        key = bytes.fromhex(text.strip().removeprefix("0x"))
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise BadInput("--device-key must be 64 hex digits")
+    return key
+
+
+async def registered(home: Path, name: str, device_key: bytes) -> list[tuple[str, str]]:
+    """Register and return the new ids."""
+    from app.kit.ids import IdPrefix, format_id  # noqa: PLC0415  # --help does without
+
+    async with suppliers(home) as service:
+        made = await service.register(name, device_key)
+    return [
+        ("supplier", format_id(IdPrefix.SUPPLIER, made.supplier_id)),
+        ("agent", format_id(IdPrefix.AGENT, made.agent_id)),
+        ("state", "pending"),
+    ]
+
+
+async def change(home: Path, supplier: str, act: str) -> None:
+    """Authorize or suspend."""
+    from app.kit.ids import IdPrefix, parse_id  # noqa: PLC0415  # --help does without
+
+    supplier_id = parse_id(IdPrefix.SUPPLIER, supplier)
+    async with suppliers(home) as service:
+        if act == "authorize":
+            await service.authorize(supplier_id)
+        else:
+            await service.suspend(supplier_id)
+
+
+@asynccontextmanager
+async def suppliers(home: Path) -> "AsyncGenerator[SupplierService]":
+    """Yield the service on the database of the settings."""
+    from app.capacity.suppliers import SupplierService  # noqa: PLC0415  # --help does without
+    from app.cli.server import read_settings  # noqa: PLC0415
+    from app.db.engine import open_database  # noqa: PLC0415
+    from ledger.encoding import parse_address  # noqa: PLC0415
+
+    settings = read_settings(home)
+    database = open_database(settings.database_url.get_secret_value(), pool_size=1)
+    try:
+        yield SupplierService(database, asset=parse_address(settings.token_address))
+    finally:
+        await database.dispose()

@@ -1,0 +1,70 @@
+"""`offpeak up`: the all-in-one stays up."""
+
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli.options import DEFAULT_HOME, DEFAULT_PORT, Home, Json
+from app.cli.output import Output
+
+if TYPE_CHECKING:
+    from app.embedded.stack import Stack
+
+EXAMPLE = 'Example: offpeak up      then, in another shell: offpeak ask "Say hello." --yes'
+WATCH_SECONDS = 0.5
+
+Port = Annotated[
+    int, typer.Option(min=0, max=65_535, help="Gateway's port; a free one when it is taken.")
+]
+Balance = Annotated[str, typer.Option(help="Tokens that the development wallet is topped up to.")]
+
+
+def up(
+    *,
+    port: Port = DEFAULT_PORT,
+    balance: Balance = "1",
+    home: Home = DEFAULT_HOME,
+    as_json: Json = False,
+) -> None:
+    """Run everything on this machine until Ctrl-C.
+
+    Engines, gateway, worker and one agent with a real model; makes and funds a wallet.
+    """
+    from app.embedded.stack import StackOptions, running_stack  # noqa: PLC0415  # --help without
+    from ledger.money import parse_amount  # noqa: PLC0415
+
+    output = Output(as_json=as_json)
+    options = StackOptions(
+        home=home, persistent=True, port=port, balance=parse_amount(balance), environ=os.environ
+    )
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    with running_stack(options, output.note) as stack:
+        rows = up_rows(stack)
+        output.rows(dict(rows), rows, title="OFFPEAK is up")
+        if not as_json:
+            output.note('\nAsk:   offpeak ask "Name three uses of salt."')
+            output.note(f"Look:  curl {stack.url}/v1/capacity")
+            output.note("Stop:  Ctrl-C")
+        while not stop.wait(WATCH_SECONDS):
+            stack.check()
+        output.note("stopping")
+    output.note("stopped; nothing is left running")
+
+
+def up_rows(stack: "Stack") -> list[tuple[str, str]]:
+    """Return what a buyer and an operator need to know."""
+    from ledger.encoding import checksum_address  # noqa: PLC0415
+
+    return [
+        ("gateway", stack.url),
+        ("probes", f"{stack.url}/readyz, {stack.url}/metrics"),
+        ("api", f"{stack.url}/openapi.json"),
+        ("wallet", checksum_address(stack.wallet)),
+        ("keystore", str(stack.home.keystore)),
+        ("logs", str(stack.home.logs)),
+    ]

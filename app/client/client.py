@@ -1,0 +1,216 @@
+"""The typed client: one method per thing a buyer does."""
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from app.capacity.schemas import CapacityList, ModelList
+from app.client.asking import Asked, Question
+from app.client.checks import Offer, check_offer
+from app.client.documents import JobDocument, QuoteDocument
+from app.client.errors import AnswerMalformed, JobFailed, JobUnfinished
+from app.client.records import verify_record
+from app.client.terms import Terms
+from app.client.transport import Call, Transport
+from app.client.wallet import Wallet
+from app.wallets.schemas import BalanceOut
+from ledger.authorization import ReadAccess
+from ledger.encoding import Address
+from ledger.money import Nano
+from ledger.usage import UsageRecord
+
+ACCESS_SECONDS = 600
+"""How long a signed read access is good for; renewed when less than a tenth is left."""
+LONGEST_WAIT_SECONDS = 300
+POLL_SECONDS = 0.5
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Where time and randomness come from."""
+
+    now: Callable[[], float] = time.time  # noqa: TID251  # the client's edge: a default
+    pause: Callable[[float], None] = time.sleep
+    random_bytes: Callable[[int], bytes] = secrets.token_bytes
+
+
+class Client:
+    """A buyer's view of one gateway."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        terms: Terms,
+        *,
+        wallet: Wallet | None = None,
+        payer: Address | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """Take where to ask, what is signed for, and who pays.
+
+        Without a wallet it can look, and quote for `payer`.
+        """
+        self._transport = transport
+        self._terms = terms
+        self._wallet = wallet
+        self._payer = wallet.address if wallet else payer
+        self._clock = clock or Clock()
+        self._access: dict[str, tuple[int, str]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._transport.close()
+
+    @property
+    def wallet(self) -> Wallet:
+        """The paying wallet."""
+        assert self._wallet is not None, "this client was made without a wallet"
+        return self._wallet
+
+    def models(self) -> ModelList:
+        """Return the approved model releases and their rates now."""
+        return self._look(ModelList, "/v1/models")
+
+    def capacity(self) -> CapacityList:
+        """Return offered and occupied slots, load and price point of every market."""
+        return self._look(CapacityList, "/v1/capacity")
+
+    def balance(self) -> BalanceOut:
+        """Return the wallet's money: available, held, pending."""
+        headers = self._read_headers("balances")
+        reply = self._transport.send(Call(method="GET", path="/v1/balances", headers=headers))
+        return _parsed(BalanceOut, reply.document, what="/v1/balances")
+
+    def quote(
+        self, question: Question, *, region: str | None = None, limit: Nano | None = None
+    ) -> Offer:
+        """Return a checked offer for a question; nothing is reserved or signed.
+
+        Raises:
+            OfferRefused: the quote is not for what was asked, or above `limit`.
+            ProblemError, GatewayUnreachable, AnswerMalformed: see `Transport.send`.
+        """
+        assert self._payer is not None, "this client was made without a payer"
+        asked = Asked(
+            payer=self._payer,
+            question=question,
+            salt=self._clock.random_bytes(32),
+            region=region,
+            limit=limit,
+        )
+        body: dict[str, object] = {
+            "payer": asked.payer,
+            "salt": "0x" + asked.salt.hex(),
+            "request": question.request(),
+        }
+        if region is not None:
+            body["region"] = region
+        reply = self._transport.send(_post("/v1/quotes", body))
+        document = _parsed(QuoteDocument, reply.document, what="/v1/quotes")
+        return check_offer(document, asked, self._terms, now=int(self._clock.now()))
+
+    def accept(self, offer: Offer, *, wait_seconds: int = 60) -> JobDocument:
+        """Sign a checked offer and send the request; resending it cannot pay twice.
+
+        Returns:
+            The job, ended or (after `wait_seconds`, at most 300) still running.
+
+        Raises:
+            ProblemError: refused, nothing was charged. GatewayUnreachable: nothing came back;
+                accepting the same offer again is safe and returns the first job.
+        """
+        signature = self.wallet.sign_offer(offer)
+        body = {
+            "quote": offer.document.quote,
+            "quote_signature": offer.document.signature,
+            "request": offer.asked.question.request(),
+            "salt": "0x" + offer.asked.salt.hex(),
+            "authorization": offer.authorization.message(),
+            "signature": "0x" + signature.hex(),
+        }
+        wait = min(max(wait_seconds, 0), LONGEST_WAIT_SECONDS)
+        headers = {"Prefer": f"wait={wait}"}
+        reply = self._transport.send(_post("/v1/requests", body, headers=headers, wait=wait))
+        return _parsed(JobDocument, reply.document, what="/v1/requests")
+
+    def job(self, job_id: str) -> JobDocument:
+        """Return one of this wallet's jobs."""
+        path = f"/v1/jobs/{job_id}"
+        call = Call(method="GET", path=path, headers=self._read_headers("jobs"))
+        return _parsed(JobDocument, self._transport.send(call).document, what=path)
+
+    def result(self, job: JobDocument, *, wait_seconds: float) -> JobDocument:
+        """Return the job once it has completed.
+
+        Raises:
+            JobFailed: it ended without a result. JobUnfinished: it still runs.
+        """
+        waited = 0.0
+        while not job.ended:
+            if waited >= wait_seconds:
+                raise JobUnfinished(job.id, state=job.state, waited_seconds=wait_seconds)
+            self._clock.pause(POLL_SECONDS)
+            waited += POLL_SECONDS
+            job = self.job(job.id)
+        if job.state != "completed":
+            failure = f"{job.failure.code}: {job.failure.detail}" if job.failure else "no reason"
+            raise JobFailed(job.id, state=job.state, failure=failure)
+        return job
+
+    def ask(self, offer: Offer, *, wait_seconds: int = 60) -> JobDocument:
+        """Accept an offer and return its completed job; see `accept` and `result`."""
+        return self.result(self.accept(offer, wait_seconds=wait_seconds), wait_seconds=wait_seconds)
+
+    def verify(self, job: JobDocument, offer: Offer) -> UsageRecord:
+        """Return the job's usage record after recomputing it; RecordRefused when it is wrong."""
+        return verify_record(job, offer, self._terms)
+
+    def _look(self, model: type[Model], path: str) -> Model:
+        reply = self._transport.send(Call(method="GET", path=path, headers={}))
+        return _parsed(model, reply.document, what=path)
+
+    def _read_headers(self, scope: str) -> dict[str, str]:
+        now = int(self._clock.now())
+        valid_until, header = self._access.get(scope, (0, ""))
+        if valid_until - now < ACCESS_SECONDS // 10:
+            valid_until = now + ACCESS_SECONDS
+            nonce = self._clock.random_bytes(32)
+            access = ReadAccess(self.wallet.address, scope, valid_until, nonce)
+            header = self.wallet.read_header(access, self._terms.domain)
+            self._access[scope] = (valid_until, header)
+        return {"Authorization": header}
+
+
+def _post(
+    path: str,
+    body: Mapping[str, object],
+    *,
+    headers: Mapping[str, str] | None = None,
+    wait: float = 0.0,
+) -> Call:
+    raw = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    return Call(method="POST", path=path, headers=headers or {}, body=raw, wait_seconds=wait)
+
+
+def _parsed(model: type[Model], document: Mapping[str, object], *, what: str) -> Model:
+    try:
+        return model.model_validate(document, extra="ignore")
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise AnswerMalformed(what, reason=f"{where}: {first['msg']}") from None

@@ -1,0 +1,62 @@
+"""Checking a usage record: its signature, its arithmetic, and that it is about our request.
+
+It proves that the gateway signed this billing record. It does not prove that a GPU did the work,
+that metering was truthful or that the answer is right.
+"""
+
+from app.client.checks import Offer
+from app.client.documents import JobDocument
+from app.client.errors import RecordRefused
+from app.client.terms import Terms
+from ledger.commitment import request_commit
+from ledger.errors import BadSignature, MalformedTypedData, RecordInconsistent
+from ledger.signing import recover
+from ledger.usage import UsageRecord
+
+
+def verify_record(job: JobDocument, offer: Offer, terms: Terms) -> UsageRecord:
+    """Return the record of an ended job after recomputing everything it says.
+
+    Raises:
+        RecordRefused: naming the rule: form, digest, signature, arithmetic, or the field that
+            differs from quote and authorization.
+    """
+    if job.record is None:
+        raise RecordRefused("presence", reason="the job has no usage record yet")
+    try:
+        record = UsageRecord.parse(job.record.message)
+        record.check()
+    except MalformedTypedData as error:
+        raise RecordRefused("form", reason=str(error)) from None
+    except RecordInconsistent as error:
+        raise RecordRefused("arithmetic", reason=str(error)) from None
+    digest = record.digest(terms.record_domain)
+    _require("digest", job.record.digest == "0x" + digest.hex())
+    try:
+        signature = bytes.fromhex(job.record.signature.removeprefix("0x"))
+        _require("signature", recover(digest, signature) == offer.signer)
+    except (BadSignature, ValueError) as error:
+        raise RecordRefused("signature", reason=str(error)) from None
+    _check_against_offer(record, offer)
+    return record
+
+
+def _check_against_offer(record: UsageRecord, offer: Offer) -> None:
+    quote = offer.quote
+    _require("payer", record.payer == quote.payer)
+    _require("quoteDigest", record.quote_digest == offer.digest)
+    _require("acceptDigest", record.accept_digest == offer.authorization_digest)
+    _require("modelRevision", record.model_revision == quote.model_revision)
+    _require("asset", record.asset == quote.token)
+    _require("inputRateNano", record.input_rate_nano == quote.input_rate_nano)
+    _require("outputRateNano", record.output_rate_nano == quote.output_rate_nano)
+    _require("perRequestNano", record.per_request_nano == quote.per_request_nano)
+    _require("heldNano", record.held_nano == quote.max_charge_nano)
+    _require("outputTokens", record.output_tokens <= quote.max_output_tokens)
+    opened = request_commit(record.salt, quote.request_digest)
+    _require("requestCommit", record.request_commit == opened)
+
+
+def _require(rule: str, holds: bool) -> None:  # noqa: FBT001  # an assertion reads so
+    if not holds:
+        raise RecordRefused(rule, reason="differs from what quote and authorization say")

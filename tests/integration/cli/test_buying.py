@@ -1,0 +1,156 @@
+"""A buyer's commands against a real gateway with a real model behind it."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from app.cli.exits import Exit
+from app.embedded.stack import Stack
+from tests.integration.cli.running import invoked
+
+pytestmark = pytest.mark.engine
+
+
+def document(stack: Stack, *arguments: str) -> Any:
+    done = invoked(stack.home.path, *arguments, "--json")
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_models_and_capacity_show_what_can_be_bought(stack: Stack) -> None:
+    models = document(stack, "models")["models"]
+    assert models[0]["regions"][0]["available"]
+    slots = document(stack, "capacity")["capacity"][0]
+    assert (slots["offered"], slots["region"]) == (4, "local")
+    plain = invoked(stack.home.path, "capacity").stdout
+    assert "smollm2-135m-instruct in local" in plain
+    assert "4 offered" in plain
+
+
+def test_a_quote_reserves_nothing(stack: Stack) -> None:
+    before = document(stack, "wallet", "balance")
+    quote = document(stack, "quote", "Say hello.", "--max-tokens", "16")
+    assert quote["quote"]["maxOutputTokens"] == "16"
+    after = document(stack, "wallet", "balance")
+    assert (after["available"], after["held"]) == (before["available"], before["held"])
+
+
+def test_ask_prints_the_answer_alone_on_standard_output(stack: Stack) -> None:
+    done = invoked(
+        stack.home.path,
+        "ask",
+        "Count from 1 to 10.",
+        "--temperature",
+        "0",
+        "--max-tokens",
+        "16",
+        "-y",
+    )
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("1")
+    assert "maximum" in done.stderr
+    assert "verified" in done.stderr
+    assert "maximum" not in done.stdout
+
+
+def test_ask_is_charged_for_measured_use_and_the_rest_comes_back(stack: Stack) -> None:
+    before = document(stack, "wallet", "balance")
+    asked = document(stack, "ask", "Say hello.", "--max-tokens", "32", "--yes")
+    job = asked["job"]
+    after = document(stack, "wallet", "balance")
+    assert asked["record_verified"]
+    assert Decimal(job["held"]) == Decimal(job["charge"]) + Decimal(job["released"])
+    paid = Decimal(before["available"]) - Decimal(after["available"])
+    assert paid == Decimal(job["charge"]) > 0
+    shown = document(stack, "job", "show", job["id"])
+    assert shown == job
+
+
+def test_a_schema_constrains_the_answer(stack: Stack) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"mood": {"enum": ["good", "bad"]}},
+        "required": ["mood"],
+        "additionalProperties": False,
+    }
+    path = stack.home.path / "schema.json"
+    path.write_text(json.dumps(schema))
+    asked = document(
+        stack, "ask", "What a lovely day!", "--schema", str(path), "--max-tokens", "32", "-y"
+    )
+    assert json.loads(asked["job"]["answer"]["content"])["mood"] in {"good", "bad"}
+
+
+def test_without_a_yes_nothing_is_signed(stack: Stack) -> None:
+    before = document(stack, "wallet", "balance")
+    done = invoked(stack.home.path, "ask", "Say hello.")
+    assert done.exit_code == Exit.NOT_SIGNED
+    assert "declined" in done.stderr
+    after = document(stack, "wallet", "balance")
+    assert (after["available"], after["held"]) == (before["available"], before["held"])
+
+
+def test_a_quote_above_the_buyers_maximum_is_not_signed(stack: Stack) -> None:
+    done = invoked(stack.home.path, "ask", "Say hello.", "--max", "0.000000001", "--yes")
+    assert done.exit_code == Exit.NOT_SIGNED
+    assert "maximum-exceeded" in done.stderr
+
+
+def test_the_wrong_chain_is_noticed_before_signing(stack: Stack) -> None:
+    done = invoked(stack.home.path, "ask", "Say hello.", "--yes", OFFPEAK_CHAIN_ID="8453")
+    assert done.exit_code == Exit.NOT_SIGNED
+    assert "chain 31337, this client is set to 8453" in done.stderr
+
+
+def test_a_prompt_that_does_not_fit_names_both_numbers(stack: Stack) -> None:
+    done = invoked(stack.home.path, "quote", "Say hello.", "--max-tokens", "2048")
+    assert done.exit_code == Exit.REFUSED
+    assert "context-exceeded" in done.stderr
+    assert "2048" in done.stderr
+
+
+def test_an_empty_wallet_is_refused_with_the_next_step(stack: Stack) -> None:
+    password = stack.home.path / "other.password"
+    password.write_text("secret\n")
+    keystore = stack.home.path / "other.json"
+    environ = {"ETH_KEYSTORE": str(keystore), "ETH_PASSWORD": str(password)}
+    made = invoked(stack.home.path, "wallet", "new", str(keystore), **environ)
+    assert made.exit_code == 0, made.stderr
+    done = invoked(stack.home.path, "ask", "Say hello.", "--yes", **environ)
+    assert done.exit_code == Exit.FUNDS
+    assert "insufficient-funds" in done.stderr
+    assert "dev fund" in done.stderr
+    address = json.loads(invoked(stack.home.path, "wallet", "show", "--json", **environ).stdout)
+    funded = invoked(stack.home.path, "dev", "fund", address["address"], "--amount", "0.5")
+    assert funded.exit_code == 0, funded.stderr
+    done = invoked(stack.home.path, "ask", "Say hello.", "--max-tokens", "8", "--yes", **environ)
+    assert done.exit_code == 0, done.stderr
+
+
+def test_another_wallets_job_is_not_found(stack: Stack) -> None:
+    done = invoked(stack.home.path, "job", "show", "job_01990000-0000-7000-8000-000000000000")
+    assert done.exit_code == Exit.REFUSED
+    assert "job-not-found" in done.stderr
+
+
+def test_the_books_add_up_after_all_this(stack: Stack) -> None:
+    report = document(stack, "ledger", "check")
+    assert report["clean"]
+    assert {rule["differences"] for rule in report["rules"]} == {0}
+
+
+def test_suppliers_are_registered_authorized_and_suspended(stack: Stack) -> None:
+    made = document(stack, "supplier", "register", "acme", "--device-key", "ab" * 32)
+    assert made["state"] == "pending"
+    assert made["agent"].startswith("agent_")
+    assert document(stack, "supplier", "authorize", made["supplier"])["state"] == "authorized"
+    assert document(stack, "supplier", "suspend", made["supplier"])["state"] == "suspended"
+    again = invoked(stack.home.path, "supplier", "register", "acme", "--device-key", "ab" * 32)
+    assert "supplier-exists" in again.stderr
+
+
+def test_check_and_migrate_work_on_the_homes_settings(stack: Stack) -> None:
+    assert document(stack, "check")["environment"] == "development"
+    assert document(stack, "migrate")["functions"]

@@ -1,0 +1,33 @@
+"""`offpeak demo`: the whole flow, three real tasks and a refusal, in one document."""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from tests.integration.cli.running import offpeak
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(240)]
+
+
+def test_the_demo_runs_three_tasks_and_a_refusal(tmp_path: Path) -> None:
+    done = offpeak(tmp_path, "demo", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    classified, extracted, summarized = told["tasks"]
+    assert json.loads(classified["job"]["answer"]["content"]) == {"category": "technical"}
+    product = json.loads(extracted["job"]["answer"]["content"])
+    assert (product["price"], product["battery_hours"]) == (79.9, 32)
+    assert "Millbrook" in summarized["job"]["answer"]["content"]
+    for task in told["tasks"]:
+        job = task["job"]
+        assert task["record_verified"]
+        assert Decimal(job["held"]) == Decimal(job["charge"]) + Decimal(job["released"])
+        before, after = task["balance_before"], task["balance_after"]
+        spent = Decimal(before["available"]) - Decimal(after["available"])
+        assert spent == Decimal(job["charge"])
+        assert Decimal(after["held"]) == 0
+    assert told["refused"]["problem"]["code"] == "insufficient-funds"
+    last = told["tasks"][-1]["balance_after"]["available"]
+    assert told["refused"]["balance_after"]["available"] == last

@@ -1,0 +1,64 @@
+"""What is printed: exact amounts, and no text that steers the terminal."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from app.cli.buyer import terms_of
+from app.cli.errors import BadInput
+from app.cli.failures import describe
+from app.cli.output import Output, printable
+from app.cli.program import app
+from app.cli.question import QuestionOptions, read_question
+from app.cli.shown import offer_rows
+from tests.unit.client.gateway import offer
+
+
+def test_an_answer_cannot_steer_the_terminal() -> None:
+    assert printable("red \x1b[31m text\x07\n\tend\x9b") == "red �[31m text�\n\tend�"
+
+
+def test_json_keeps_text_as_it_is_and_escapes_what_steers(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = "é \x1b \x9b \x7f"
+    Output(as_json=True).show({"text": text})
+    printed = capsys.readouterr().out
+    assert json.loads(printed) == {"text": text}
+    assert "\x1b" not in printed
+    assert "\x9b" not in printed
+
+
+def test_figures_in_a_pipe_are_never_wrapped_or_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    Output(as_json=False).rows({}, [("signature", "0x" + "ab" * 65)])
+    assert capsys.readouterr().out == "signature  0x" + "ab" * 65 + "\n"
+
+
+def test_sub_cent_amounts_are_shown_in_full() -> None:
+    rows = dict(offer_rows(offer()))
+    assert rows["maximum"] == "0.000008440"
+    assert "0.000005000 per request" in rows["rates"]
+
+
+def test_an_unknown_failure_says_how_to_see_more() -> None:
+    failure = describe(RuntimeError("boom\nand more"))
+    assert failure.detail == "RuntimeError: boom"
+    assert "--debug" in failure.next_step
+
+
+def test_terms_never_come_from_the_gateway() -> None:
+    terms = terms_of({}, environ={"OFFPEAK_CHAIN_ID": "8453"})
+    assert terms.chain_id == 8453
+    with pytest.raises(BadInput):
+        terms_of({}, environ={"OFFPEAK_TREASURY_ADDRESS": "0x12"})
+
+
+def test_an_empty_prompt_is_refused_before_anything_is_asked() -> None:
+    with pytest.raises(BadInput, match="empty"):
+        read_question(QuestionOptions(prompt="  ", model="m", max_tokens=1))
+
+
+def test_a_prompt_of_one_dash_reads_standard_input() -> None:
+    done = CliRunner().invoke(app, ["quote", "-", "--url", "http://127.0.0.1:9"], input="\n")
+    assert "the prompt is empty" in done.stderr

@@ -1,0 +1,54 @@
+"""A usage record counts only when everything in it was recomputed."""
+
+from typing import Any
+
+import pytest
+
+from app.client.errors import RecordRefused
+from app.client.records import verify_record
+from ledger.money import Nano
+from ledger.signing import SigningKey
+from tests.unit.client.gateway import TERMS, job_with, offer, record_for
+
+
+def test_an_honest_record_is_returned() -> None:
+    accepted = offer()
+    record = record_for(accepted)
+    assert verify_record(job_with(record), accepted, TERMS) == record
+
+
+@pytest.mark.parametrize(
+    ("rule", "changed"),
+    [
+        ("arithmetic", {"charge_nano": Nano(6_241), "released_nano": Nano(2_199)}),
+        ("arithmetic", {"released_nano": Nano(2_201)}),
+        ("payer", {"payer": "0x" + "99" * 20}),
+        ("quoteDigest", {"quote_digest": b"\x01" * 32}),
+        ("acceptDigest", {"accept_digest": b"\x01" * 32}),
+        ("modelRevision", {"model_revision": b"\x01" * 32}),
+        ("requestCommit", {"request_commit": b"\x01" * 32}),
+        ("heldNano", {"held_nano": Nano(9_440), "released_nano": Nano(3_200)}),
+        ("inputRateNano", {"input_rate_nano": Nano(20_000_001)}),
+    ],
+)
+def test_a_signed_record_that_contradicts_quote_or_itself_is_refused(
+    rule: str, changed: dict[str, Any]
+) -> None:
+    accepted = offer()
+    with pytest.raises(RecordRefused) as refused:
+        verify_record(job_with(record_for(accepted, **changed)), accepted, TERMS)
+    assert refused.value.rule == rule
+
+
+def test_a_record_signed_by_another_key_than_the_quote_is_refused() -> None:
+    accepted = offer()
+    job = job_with(record_for(accepted), signer=SigningKey(b"\x01" * 32))
+    with pytest.raises(RecordRefused, match="signature"):
+        verify_record(job, accepted, TERMS)
+
+
+def test_a_job_without_a_record_is_not_verified() -> None:
+    accepted = offer()
+    job = job_with(record_for(accepted)).model_copy(update={"record": None})
+    with pytest.raises(RecordRefused, match="no usage record"):
+        verify_record(job, accepted, TERMS)
