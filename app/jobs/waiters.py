@@ -8,11 +8,11 @@ import asyncio
 from collections import OrderedDict
 from uuid import UUID
 
-import structlog
 from sqlalchemy import select
 
 from app.db.engine import Database
 from app.db.tables import job
+from app.kit.periodic import Periodic
 from app.kit.wakes import Wakes
 
 CHANNEL = "offpeak:jobs-ended"
@@ -21,8 +21,6 @@ REMEMBERED = 10_000
 """Ended jobs kept in mind, for whoever begins to wait just after the end."""
 ENDED = ("completed", "failed", "cancelled", "expired")
 UUID_BYTES = 16
-
-log = structlog.get_logger()
 
 
 class JobWaiters:
@@ -73,12 +71,7 @@ class JobWaiters:
 
     async def run(self) -> None:
         """Poll once a second until cancelled."""
-        while True:
-            await asyncio.sleep(POLL_SECONDS)
-            try:
-                await self.poll_once()
-            except Exception:
-                log.exception("awaited jobs not looked up")
+        await Periodic("awaited jobs", POLL_SECONDS, self.poll_once).run()
 
     def _heard(self, message: bytes) -> None:
         if len(message) == UUID_BYTES:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-import psycopg
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from app.db.engine import Database, open_database
@@ -22,12 +21,13 @@ from app.dispatch.repository import SettleItem
 from app.dispatch.service import served_releases
 from app.dispatch.session_repository import Offer, SessionRepository
 from app.dispatch.work import AcceptedWork, ServedRelease, SlotSpeeds, Work
-from app.embedded.postgres import EmbeddedPostgres, PostgresOptions, create_database
+from app.embedded.postgres import EmbeddedPostgres, PostgresOptions
 from app.jobs.content import StoredAnswer, seal_answer
 from app.kit.cipher import ContentCipher
 from app.kit.clock import from_unix_seconds, unix_ms
 from app.kit.ids import IdSource
 from app.models.catalogue import Catalogue
+from app.models.tokenizer import CountingTokenizer
 from app.receipts.record import RecordSigner
 from app.receipts.service import RecordService
 from ledger.encoding import Address
@@ -146,7 +146,10 @@ async def measure(url: str) -> None:
     records = RecordService(database, RecordSigner(os.urandom(32), domain))
     ids = IdSource(now_ms=unix_ms, random_bytes=os.urandom)
     endings = Endings(database, records, ids, queue_length=2_000)
-    [release] = served_releases(Catalogue()).values()
+    catalogue = Catalogue()
+    [release] = served_releases(
+        catalogue, lambda one: CountingTokenizer(one, catalogue.folder_of(one)).count_text
+    ).values()
     agent = await register_agent(database)
     await offer_slots(database, agent)
     delivered = await deliver(database, cipher, agent, release)
@@ -190,12 +193,9 @@ async def measure(url: str) -> None:
 
 def main() -> None:
     with EmbeddedPostgres.start(PostgresOptions(fsync=True)) as postgres:
-        create_database(postgres.url, "bench")
-        url = psycopg.conninfo.conninfo_to_dict(postgres.url)
-        del url
-        target = postgres.url.rsplit("/", 1)[0] + "/bench"
-        migrate(target)
-        asyncio.run(measure(target))
+        url = postgres.create_database("bench")
+        migrate(url)
+        asyncio.run(measure(url))
 
 
 if __name__ == "__main__":
