@@ -9,9 +9,9 @@ import structlog
 from app.db.engine import Database
 from app.dispatch.attempt import AGENT_LOST, Stage
 from app.dispatch.handshake import standing_refusal
+from app.dispatch.lease_repository import HeldLease, LeaseRepository
 from app.dispatch.liveness import LossGuard, SilenceLimits
 from app.dispatch.outcomes import Outcomes
-from app.dispatch.reads import DispatchReads, HeldLease
 from app.dispatch.repository import AttemptRepository
 from app.dispatch.session import GOING_AWAY, AgentSession
 from app.dispatch.session_repository import LiveSession, SessionRepository
@@ -61,7 +61,7 @@ class DispatchLoop:
         if sessions:
             async with self._database.transaction() as tx:
                 live = await SessionRepository(tx).live(sessions)
-                held = await DispatchReads(tx).occupying(sessions)
+                held = await LeaseRepository(tx).occupying(sessions)
             for agent_id, session in sessions.items():
                 self._check_standing(session, live.get(agent_id))
             await self._reconcile(held, now=now)
@@ -164,6 +164,6 @@ class DispatchLoop:
     async def _sweep_orphans(self) -> None:
         """Move leases whose agent is offline: a replica died between the two steps."""
         async with self._database.transaction() as tx:
-            orphaned = await DispatchReads(tx).orphaned()
+            orphaned = await LeaseRepository(tx).orphaned()
         for lease in orphaned:
             await self._outcomes.lose(lease, AGENT_LOST)

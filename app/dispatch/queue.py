@@ -4,8 +4,8 @@ import time
 
 from app.db.engine import Database
 from app.dispatch.attempt import GiveBack
+from app.dispatch.lease_repository import LeaseRepository, QueuedJob
 from app.dispatch.outcomes import Outcomes
-from app.dispatch.reads import DispatchReads, QueuedJob
 from app.dispatch.repository import Move
 from app.kit.periodic import Periodic
 
@@ -31,7 +31,7 @@ class QueueLoop:
         """
         self._outcomes.jobs_queued.clear()
         async with self._database.transaction() as tx:
-            queued = await DispatchReads(tx).queued()
+            queued = await LeaseRepository(tx).queued()
         if not queued:
             return 0
         moves = await self._outcomes.endings.place([(job.job_id, job.market) for job in queued])

@@ -202,9 +202,9 @@ class ScriptedAgent:
     def of_lease(self, kind: type[Kind], lease: str) -> list[Kind]:
         return [message for message in self.all_of(kind) if getattr(message, "lease", "") == lease]
 
-    async def until(self, condition: Callable[[], bool]) -> None:
+    async def until(self, condition: Callable[[], bool], *, forever: bool = False) -> None:
         """Return once `condition` holds; looked at whenever something arrives."""
-        async with asyncio.timeout(WAIT_SECONDS), self._news:
+        async with asyncio.timeout(None if forever else WAIT_SECONDS), self._news:
             await self._news.wait_for(condition)
 
     async def hang_up(self) -> None:
