@@ -68,6 +68,7 @@ class ScriptedAgent:
         self.fingerprint = fingerprint
         self.region = region
         self.received: list[GatewayMessage] = []
+        self.served: list[str] = []
         self.closed = asyncio.Event()
         self._news = asyncio.Condition()
         self._socket: ClientConnection | None = None
@@ -156,6 +157,7 @@ class ScriptedAgent:
         **lies: Any,
     ) -> Done:
         """Do one RUN properly, or with changed fields in its DONE."""
+        self.served.append(run.lease)
         usage = Usage(input_tokens=input_tokens, cached_input_tokens=0, output_tokens=output_tokens)
         pieces = sse(text_parts, usage=usage)
         if accept:
