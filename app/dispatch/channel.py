@@ -7,10 +7,10 @@ from uuid import UUID
 
 from app.dispatch.attempt import BUSY, FAILS, UNASKED_CANCEL, UNKNOWN, Attempt, Stage, give_back
 from app.dispatch.errors import AttemptFault, SessionRefused
+from app.dispatch.lease_repository import HeldLease, LeaseRepository
 from app.dispatch.metering import Evidence, evidence_of, meter
 from app.dispatch.offers import offer_of, refusal
 from app.dispatch.outcomes import Outcomes
-from app.dispatch.reads import DispatchReads, HeldLease
 from app.dispatch.session import AgentSession
 from app.dispatch.session_repository import Offer, SessionRepository
 from app.kit.clock import utc_now
@@ -134,7 +134,7 @@ class Channel:
         """Answer an ending of a lease that this replica does not run; it changes no money."""
         lease_id = lease_id_of(message.lease)
         async with self._dispatcher.parts.database.transaction() as tx:
-            held = (await DispatchReads(tx).states([lease_id])).get(lease_id)
+            held = (await LeaseRepository(tx).states([lease_id])).get(lease_id)
         if held is None or held.agent_id != session.agent_id:
             await self._on_foreign(session, message, held)
         elif held.state == "done":

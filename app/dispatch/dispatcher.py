@@ -11,7 +11,7 @@ import structlog
 
 from app.db.engine import Database
 from app.dispatch.attempt import Attempt, AttemptLimits, Stage
-from app.dispatch.reads import DispatchReads, StoredWork
+from app.dispatch.lease_repository import LeaseRepository, StoredWork
 from app.dispatch.session import SERVICE_RESTART, AgentSession
 from app.dispatch.work import AcceptedWork, ServedRelease, SlotSpeeds, Work
 from app.jobs.content import open_request
@@ -86,13 +86,13 @@ class Dispatcher:
         if not unknown or self.closing:
             return 0
         async with self.parts.database.transaction() as tx:
-            found = await DispatchReads(tx).work(unknown)
+            found = await LeaseRepository(tx).work(unknown)
         return sum(self._run_stored(stored, resumed=False) for stored in found)
 
     async def resume(self, leases: Iterable[UUID]) -> int:
         """Carry on leases that an agent holds from an earlier session; return how many."""
         async with self.parts.database.transaction() as tx:
-            found = await DispatchReads(tx).work(leases)
+            found = await LeaseRepository(tx).work(leases)
         return sum(self._run_stored(stored, resumed=True) for stored in found)
 
     def forget(self, lease_id: UUID) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from app.db.engine import Database
 from app.db.failures import is_transient
-from app.dispatch.reads import DispatchReads, Market
+from app.dispatch.lease_repository import LeaseRepository, Market
 from app.dispatch.repository import (
     AttemptRepository,
     Candidates,
@@ -91,7 +91,7 @@ class Endings:
     async def place(self, jobs: Sequence[tuple[UUID, Market]]) -> list[Move]:
         """Give queued jobs slots, in order."""
         async with self._database.transaction() as tx:
-            found = await candidates_of(DispatchReads(tx), [market for _, market in jobs])
+            found = await candidates_of(LeaseRepository(tx), [market for _, market in jobs])
             items = [(job_id, self._ids.new(), found[market]) for job_id, market in jobs]
             return await AttemptRepository(tx).place_queued(items)
 
@@ -124,7 +124,7 @@ class Endings:
 
     async def _move_many(self, items: Sequence[MoveRequest]) -> Sequence[Move]:
         async with self._database.transaction() as tx:
-            reads = DispatchReads(tx)
+            reads = LeaseRepository(tx)
             markets = await reads.markets([item.lease_id for item in items])
             found = await candidates_of(reads, list(markets.values()))
             moves = [
@@ -148,7 +148,7 @@ async def records_of(*, tx_records: ReceiptRepository, jobs: Sequence[UUID]) -> 
 
 
 async def candidates_of(
-    reads: DispatchReads, markets: Sequence[Market]
+    reads: LeaseRepository, markets: Sequence[Market]
 ) -> dict[Market, Candidates]:
     """Return where jobs of each market may run."""
     return {market: await reads.candidates(market) for market in dict.fromkeys(markets)}

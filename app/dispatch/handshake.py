@@ -8,8 +8,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from app.dispatch.attempt import NOT_HELD
 from app.dispatch.errors import SessionRefused
+from app.dispatch.lease_repository import HeldLease, KnownAgent, LeaseRepository
 from app.dispatch.outcomes import Outcomes
-from app.dispatch.reads import DispatchReads, HeldLease, KnownAgent
 from app.dispatch.session import AgentSession, Send, SessionIdentity
 from app.dispatch.session_repository import SessionRepository
 from app.kit.ids import IdPrefix, parse_id
@@ -71,12 +71,12 @@ class Handshake:
             raise SessionRefused("unsupported-version", f"this gateway speaks {PROTOCOL_VERSION}")
         agent_id = parse_id(IdPrefix.AGENT, hello.agent_id)
         async with self._dispatcher.parts.database.transaction() as tx:
-            agent = await DispatchReads(tx).agent(agent_id)
+            agent = await LeaseRepository(tx).agent(agent_id)
         check_agent(agent, hello, nonce=nonce)
         assert agent is not None
         async with self._dispatcher.parts.database.transaction() as tx:
             # Read first: what is accepted after the session is open belongs to this session.
-            occupying = await DispatchReads(tx).occupying([agent_id])
+            occupying = await LeaseRepository(tx).occupying([agent_id])
         async with self._dispatcher.parts.database.transaction() as tx:
             epoch = await SessionRepository(tx).open(
                 agent_id, replica=self._dispatcher.replica, boot_id=hello.boot_id
@@ -109,7 +109,7 @@ class Handshake:
     async def _answer_over(self, session: AgentSession, over: set[UUID]) -> None:
         """Have the agent forget leases that ended without it."""
         async with self._dispatcher.parts.database.transaction() as tx:
-            states = await DispatchReads(tx).states(over)
+            states = await LeaseRepository(tx).states(over)
         for lease_id in over:
             lease = states.get(lease_id)
             settled = lease is not None and lease.state == "done"

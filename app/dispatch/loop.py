@@ -9,12 +9,13 @@ import structlog
 from app.db.engine import Database
 from app.dispatch.attempt import AGENT_LOST, Stage
 from app.dispatch.handshake import standing_refusal
+from app.dispatch.lease_repository import HeldLease, LeaseRepository
 from app.dispatch.liveness import LossGuard, SilenceLimits
 from app.dispatch.outcomes import Outcomes
-from app.dispatch.reads import DispatchReads, HeldLease
 from app.dispatch.repository import AttemptRepository
 from app.dispatch.session import GOING_AWAY, AgentSession
 from app.dispatch.session_repository import LiveSession, SessionRepository
+from app.kit.periodic import Periodic
 from supplier_agent.protocol import HEARTBEAT_SECONDS
 
 TICK_SECONDS = 0.2
@@ -60,7 +61,7 @@ class DispatchLoop:
         if sessions:
             async with self._database.transaction() as tx:
                 live = await SessionRepository(tx).live(sessions)
-                held = await DispatchReads(tx).occupying(sessions)
+                held = await LeaseRepository(tx).occupying(sessions)
             for agent_id, session in sessions.items():
                 self._check_standing(session, live.get(agent_id))
             await self._reconcile(held, now=now)
@@ -91,21 +92,16 @@ class DispatchLoop:
 
     async def run(self) -> None:
         """Run until cancelled; what fails is logged and tried again."""
+        steps = (
+            Periodic("attempts", TICK_SECONDS, lambda: self.tick(now=time.monotonic())),
+            Periodic("lease sweep", SWEEP_SECONDS, lambda: self.sweep(now=time.monotonic())),
+            Periodic("dead agents", SWEEP_SECONDS, lambda: self.bury(now=time.monotonic())),
+            Periodic("seen agents", SEEN_SECONDS, lambda: self.seen(now=time.monotonic())),
+        )
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._every(TICK_SECONDS, "tick"))
-            tasks.create_task(self._every(SWEEP_SECONDS, "sweep"))
-            tasks.create_task(self._every(SWEEP_SECONDS, "bury"))
-            tasks.create_task(self._every(SEEN_SECONDS, "seen"))
+            for step in steps:
+                tasks.create_task(step.run(), name=step.name)
             tasks.create_task(self._beat())
-
-    async def _every(self, seconds: float, name: str) -> None:
-        step = {"tick": self.tick, "sweep": self.sweep, "bury": self.bury, "seen": self.seen}[name]
-        while True:
-            try:
-                await step(now=time.monotonic())
-            except Exception:
-                log.exception("dispatch loop failed", step=name)
-            await asyncio.sleep(seconds)
 
     async def _beat(self) -> None:
         while True:
@@ -168,6 +164,6 @@ class DispatchLoop:
     async def _sweep_orphans(self) -> None:
         """Move leases whose agent is offline: a replica died between the two steps."""
         async with self._database.transaction() as tx:
-            orphaned = await DispatchReads(tx).orphaned()
+            orphaned = await LeaseRepository(tx).orphaned()
         for lease in orphaned:
             await self._outcomes.lose(lease, AGENT_LOST)

@@ -11,9 +11,9 @@ import structlog
 from app.dispatch.attempt import AGENT_LOST, NOT_ACCEPTED, Attempt, GiveBack, Stage
 from app.dispatch.dispatcher import Dispatcher
 from app.dispatch.endings import Endings, MoveRequest
+from app.dispatch.lease_repository import HeldLease, LeaseRepository
 from app.dispatch.metering import Evidence, Metered
 from app.dispatch.metrics import DispatchMetrics
-from app.dispatch.reads import DispatchReads, HeldLease
 from app.dispatch.repository import EndItem, FaultItem, Move, SettleItem
 from app.dispatch.session import AgentSession, Stop
 from app.dispatch.session_repository import SessionRepository
@@ -84,7 +84,7 @@ class Outcomes:
     async def lose_leases(self, agent_id: UUID) -> None:
         """Move the active leases of an agent that is gone, and give half-ended slots back."""
         async with self.dispatcher.parts.database.transaction() as tx:
-            held = await DispatchReads(tx).occupying([agent_id])
+            held = await LeaseRepository(tx).occupying([agent_id])
         await asyncio.gather(*(self.lose(lease, AGENT_LOST) for lease in held))
 
     async def lose(self, lease: HeldLease, step: GiveBack) -> None:

@@ -1,21 +1,18 @@
 """Jobs that lost their slot and found no other at once: tried again, ahead of new accepts."""
 
-import asyncio
-
-import structlog
+import time
 
 from app.db.engine import Database
 from app.dispatch.attempt import GiveBack
+from app.dispatch.lease_repository import LeaseRepository, QueuedJob
 from app.dispatch.outcomes import Outcomes
-from app.dispatch.reads import DispatchReads, QueuedJob
 from app.dispatch.repository import Move
+from app.kit.periodic import Periodic
 
 IDLE_SECONDS = 1.0
 BUSY_SECONDS = 0.1
 
 NO_SLOT = GiveBack("no-slot", fault=False, blame=False, lease_state="lost")
-
-log = structlog.get_logger()
 
 
 class QueueLoop:
@@ -24,6 +21,8 @@ class QueueLoop:
     def __init__(self, database: Database, outcomes: Outcomes) -> None:
         self._database = database
         self._outcomes = outcomes
+        self._waiting = 0
+        self._looked_at = 0.0
 
     async def run_once(self) -> int:
         """Try every waiting job once, and fail those that have waited long enough.
@@ -32,7 +31,7 @@ class QueueLoop:
         """
         self._outcomes.jobs_queued.clear()
         async with self._database.transaction() as tx:
-            queued = await DispatchReads(tx).queued()
+            queued = await LeaseRepository(tx).queued()
         if not queued:
             return 0
         moves = await self._outcomes.endings.place([(job.job_id, job.market) for job in queued])
@@ -40,24 +39,17 @@ class QueueLoop:
         return sum(waiting)
 
     async def run(self) -> None:
-        """Run until cancelled: at once when a job begins to wait, often while any waits."""
-        while True:
-            try:
-                waiting = await self.run_once()
-            except Exception:
-                log.exception("waiting jobs not placed")
-                waiting = 0
-            if waiting:
-                await asyncio.sleep(BUSY_SECONDS)
-            else:
-                await self._idle()
+        """Run until cancelled: as soon as a job begins to wait, often while any does."""
+        await Periodic("waiting jobs", BUSY_SECONDS, self._run_if_due).run()
 
-    async def _idle(self) -> None:
-        try:
-            async with asyncio.timeout(IDLE_SECONDS):
-                await self._outcomes.jobs_queued.wait()
-        except TimeoutError:
+    async def _run_if_due(self) -> None:
+        now = time.monotonic()
+        idle = not self._waiting and not self._outcomes.jobs_queued.is_set()
+        if idle and now - self._looked_at < IDLE_SECONDS:
             return
+        self._looked_at = now
+        self._waiting = 0
+        self._waiting = await self.run_once()
 
     async def _follow(self, job: QueuedJob, move: Move) -> bool:
         """Start a placed job, fail one that waited too long; return whether it waits on."""

@@ -1,5 +1,6 @@
 """Queries on jobs."""
 
+from collections.abc import Iterable
 from uuid import UUID
 
 import msgspec
@@ -8,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.tables import agent, hold, job, lease, request_authorization, supplier
 from app.jobs.errors import JobNotFound
-from app.jobs.job import Job, JobState
+from app.jobs.job import ENDED, Job, JobState
 from ledger.encoding import Address
 
 
@@ -26,6 +27,11 @@ class JobRepository:
 
     def __init__(self, tx: AsyncConnection) -> None:
         self._tx = tx
+
+    async def ended_among(self, jobs: Iterable[UUID]) -> list[UUID]:
+        """Return those of these jobs that have ended, whoever's they are."""
+        query = select(job.c.id).where(job.c.id.in_(jobs), job.c.state.in_(ENDED))
+        return list(await self._tx.scalars(query))
 
     async def get(self, job_id: UUID, *, payer: Address) -> Job:
         """Return the wallet's job.

@@ -8,21 +8,16 @@ import asyncio
 from collections import OrderedDict
 from uuid import UUID
 
-import structlog
-from sqlalchemy import select
-
 from app.db.engine import Database
-from app.db.tables import job
+from app.jobs.repository import JobRepository
+from app.kit.periodic import Periodic
 from app.kit.wakes import Wakes
 
 CHANNEL = "offpeak:jobs-ended"
 POLL_SECONDS = 1.0
 REMEMBERED = 10_000
 """Ended jobs kept in mind, for whoever begins to wait just after the end."""
-ENDED = ("completed", "failed", "cancelled", "expired")
 UUID_BYTES = 16
-
-log = structlog.get_logger()
 
 
 class JobWaiters:
@@ -64,21 +59,15 @@ class JobWaiters:
         """Look all awaited jobs up in one query and wake for the ended ones; return how many."""
         if not self._waiting:
             return 0
-        query = select(job.c.id).where(job.c.id.in_(self._waiting), job.c.state.in_(ENDED))
         async with self._database.transaction() as tx:
-            ended = list(await tx.scalars(query))
+            ended = await JobRepository(tx).ended_among(self._waiting)
         for job_id in ended:
             self._wake(job_id)
         return len(ended)
 
     async def run(self) -> None:
         """Poll once a second until cancelled."""
-        while True:
-            await asyncio.sleep(POLL_SECONDS)
-            try:
-                await self.poll_once()
-            except Exception:
-                log.exception("awaited jobs not looked up")
+        await Periodic("awaited jobs", POLL_SECONDS, self.poll_once).run()
 
     def _heard(self, message: bytes) -> None:
         if len(message) == UUID_BYTES:

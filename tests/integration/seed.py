@@ -133,6 +133,10 @@ async def register_agent(database: Database, *, state: str = "authorized") -> Se
             {"id": supplier},
         )
         await tx.execute(
+            text("SELECT offpeak.open_account('supplier', :owner, :asset)"),
+            {"owner": str(supplier), "asset": ASSET},
+        )
+        await tx.execute(
             text(
                 "INSERT INTO offpeak.agent(id, supplier_id, device_key, state)"
                 " VALUES (:id, :supplier, :key, :state)"

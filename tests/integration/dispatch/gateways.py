@@ -52,6 +52,10 @@ class World:
     """Of this test alone, so that no other test's agents take its work."""
     owner_url: str
 
+    def some_id(self) -> UUID:
+        """The id of a job that nobody has accepted."""
+        return uuid4()
+
     async def accept(self, wallet: Wallet, **wanted: Any) -> Placed:
         """Accept a request in this test's region."""
         return await accept(

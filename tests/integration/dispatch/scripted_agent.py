@@ -68,6 +68,7 @@ class ScriptedAgent:
         self.fingerprint = fingerprint
         self.region = region
         self.received: list[GatewayMessage] = []
+        self.served: list[str] = []
         self.closed = asyncio.Event()
         self._news = asyncio.Condition()
         self._socket: ClientConnection | None = None
@@ -156,6 +157,7 @@ class ScriptedAgent:
         **lies: Any,
     ) -> Done:
         """Do one RUN properly, or with changed fields in its DONE."""
+        self.served.append(run.lease)
         usage = Usage(input_tokens=input_tokens, cached_input_tokens=0, output_tokens=output_tokens)
         pieces = sse(text_parts, usage=usage)
         if accept:
@@ -202,9 +204,9 @@ class ScriptedAgent:
     def of_lease(self, kind: type[Kind], lease: str) -> list[Kind]:
         return [message for message in self.all_of(kind) if getattr(message, "lease", "") == lease]
 
-    async def until(self, condition: Callable[[], bool]) -> None:
+    async def until(self, condition: Callable[[], bool], *, forever: bool = False) -> None:
         """Return once `condition` holds; looked at whenever something arrives."""
-        async with asyncio.timeout(WAIT_SECONDS), self._news:
+        async with asyncio.timeout(None if forever else WAIT_SECONDS), self._news:
             await self._news.wait_for(condition)
 
     async def hang_up(self) -> None:

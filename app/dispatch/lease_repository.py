@@ -116,7 +116,7 @@ class QueuedJob:
     waited_seconds: float
 
 
-class DispatchReads:
+class LeaseRepository:
     """Reads inside one transaction."""
 
     def __init__(self, tx: AsyncConnection) -> None:
