@@ -92,7 +92,6 @@ def build_gateway(settings: Settings) -> Gateway:
         database,
         rules,
         fresh=timedelta(seconds=settings.fresh_seconds),
-        interval_seconds=settings.market_refresh_seconds,
         watch=lambda snapshot: show_slots(snapshot, metrics),
     )
     market = MarketService(

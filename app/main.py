@@ -15,6 +15,7 @@ from app.capacity import endpoints as capacity_endpoints
 from app.config import Settings
 from app.dispatch.endpoints import PATH as AGENTS_PATH
 from app.kit.memory import settle_memory
+from app.kit.periodic import Periodic
 from app.kit.raw_routes import RawRoute
 from app.operations import endpoints as operations_endpoints
 from app.quotes import endpoints as quotes_endpoints
@@ -93,8 +94,10 @@ def lifespan_of(gateway: Gateway) -> Callable[[FastAPI], AbstractAsyncContextMan
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncGenerator[None]:
         settle_memory()
+        interval_seconds = gateway.settings.market_refresh_seconds
+        market = Periodic("market", interval_seconds, gateway.market_loop.run_round)
         loops = {
-            "market": gateway.market_loop.run(),
+            "market": market.run(),
             "wakes": gateway.wakes.run(),
             "job waiters": gateway.waiters.run(),
             "dispatch": gateway.dispatch.run(),

@@ -12,6 +12,17 @@ from app.kit.raw_routes import JSON, RawRoute
 from app.problems import MEDIA_TYPE, Problem
 
 REF = "#/components/schemas/{model}"
+READ_ACCESS = "OffpeakRead"
+READ_ACCESS_SCHEME = {
+    "type": "apiKey",
+    "in": "header",
+    "name": "Authorization",
+    "description": (
+        "`OffpeakRead <base64url of {access, signature}>`: a wallet-signed ReadAccess with the "
+        "scope of what is read, valid for at most 24 hours."
+    ),
+}
+
 Document = dict[str, Any]
 
 
@@ -25,6 +36,8 @@ def document(app: FastAPI, raw: Sequence[RawRoute]) -> Document:
         for operations in made["paths"].values():
             for operation in operations.values():
                 use_problems(operation)
+                use_read_access(operation)
+        made["components"]["securitySchemes"] = {READ_ACCESS: READ_ACCESS_SCHEME}
         schemas = made["components"]["schemas"]
         for unused in ("HTTPValidationError", "ValidationError"):
             schemas.pop(unused, None)
@@ -69,6 +82,17 @@ def use_problems(operation: Document) -> None:
     if "422" in responses:
         responses["422"] = problem_reference(422)
     responses.setdefault("default", problem_reference(None))
+
+
+def use_read_access(operation: Document) -> None:
+    """State a signed read access as a security scheme; OpenAPI ignores Authorization elsewhere."""
+    parameters = operation.get("parameters", [])
+    kept = [each for each in parameters if each["name"] != "Authorization"]
+    if len(kept) < len(parameters):
+        operation["parameters"] = kept
+        operation["security"] = [{READ_ACCESS: []}]
+        for status in (401, 403):
+            operation["responses"][str(status)] = problem_reference(status)
 
 
 def problem_reference(status: int | None) -> Document:

@@ -1,6 +1,5 @@
 """Two loops: the worker's, which writes a price point a second, and the gateway's, which reads."""
 
-import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -117,7 +116,6 @@ class MarketLoop:
         rules: PriceRules,
         *,
         fresh: timedelta,
-        interval_seconds: float,
         watch: Callable[[MarketSnapshot], None],
     ) -> None:
         """Take the rules; `watch` is shown each new view, for the metrics."""
@@ -125,7 +123,6 @@ class MarketLoop:
         self._costs = CostReader(rules)
         self._fresh = fresh
         self._watch = watch
-        self._interval_seconds = interval_seconds
         self._snapshot: MarketSnapshot | None = None
 
     @property
@@ -147,11 +144,6 @@ class MarketLoop:
         self._watch(self._snapshot)
         return self._snapshot
 
-    async def run(self) -> None:
-        """Run until cancelled; while the database is away the last view grows stale and says so."""
-        while True:
-            try:
-                await self.run_once(monotonic=time.monotonic())
-            except Exception:
-                log.exception("market not read")
-            await asyncio.sleep(self._interval_seconds)
+    async def run_round(self) -> None:
+        """Do as `run_once`, now. While the database is away the last view only grows older."""
+        await self.run_once(monotonic=time.monotonic())

@@ -40,3 +40,23 @@ class SqlFunction:
         assert isinstance(connection, psycopg.AsyncConnection)
         cursor = await connection.execute(self._query, values, binary=True)
         return await cursor.fetchall()
+
+
+class SqlScalar:
+    """A function of schema `offpeak` that returns one number."""
+
+    def __init__(self, name: str, arguments: Mapping[str, str]) -> None:
+        """Name a function; `arguments` as `SqlFunction` takes them."""
+        passed = ", ".join(
+            f"p_{argument} => %({argument})b::{kind}" for argument, kind in arguments.items()
+        )
+        self._query = f"SELECT offpeak.{name}({passed})".encode()
+
+    async def value(self, tx: AsyncConnection, values: Mapping[str, object]) -> int:
+        """Call it inside `tx` and return its number, 0 for null; raises as `SqlFunction.rows`."""
+        raw = await tx.get_raw_connection()
+        connection = raw.driver_connection
+        assert isinstance(connection, psycopg.AsyncConnection)
+        cursor = await connection.execute(self._query, values, binary=True)
+        row = await cursor.fetchone()
+        return int(row[0] or 0) if row is not None else 0

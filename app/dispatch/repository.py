@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID
 
-from sqlalchemy import TextClause, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.db.calls import SqlFunction
 from app.dispatch.metering import Evidence, Metered
 
 Candidates = tuple[UUID, ...]
@@ -23,54 +24,66 @@ COMPLETED = 1
 CANCELLED = 3
 
 
-def call(function: str, **types: str) -> TextClause:
-    """Return `SELECT * FROM offpeak.function(...)` with one typed parameter per argument."""
-    arguments = ", ".join(f"CAST(:{name} AS {kind})" for name, kind in types.items())
-    return text(f"SELECT * FROM offpeak.{function}({arguments})")
-
-
-SETTLE = call(
+SETTLE = SqlFunction(
     "settle_many",
-    job="uuid[]",
-    lease="uuid[]",
-    agent="uuid[]",
-    charge="bigint[]",
-    outcome="smallint[]",
-    usage="int[]",
-    finish="text[]",
-    result="bytea[]",
-    response="bytea[]",
-    statement_digest="bytea[]",
-    statement="bytea[]",
-    statement_signature="bytea[]",
-    cap_ms="bigint[]",
-    flagged="boolean[]",
+    {
+        "job": "uuid[]",
+        "lease": "uuid[]",
+        "agent": "uuid[]",
+        "charge": "bigint[]",
+        "outcome": "smallint[]",
+        "usage": "int[]",
+        "finish": "text[]",
+        "result": "bytea[]",
+        "response": "bytea[]",
+        "statement_digest": "bytea[]",
+        "statement": "bytea[]",
+        "statement_signature": "bytea[]",
+        "cap_ms": "bigint[]",
+        "flagged": "boolean[]",
+    },
+    columns="code",
 )
-END = call(
+END = SqlFunction(
     "end_many",
-    job="uuid[]",
-    lease="uuid[]",
-    state="text[]",
-    code="text[]",
-    detail="text[]",
-    lease_state="text[]",
-    cap_ms="bigint[]",
+    {
+        "job": "uuid[]",
+        "lease": "uuid[]",
+        "state": "text[]",
+        "code": "text[]",
+        "detail": "text[]",
+        "lease_state": "text[]",
+        "cap_ms": "bigint[]",
+    },
+    columns="code",
 )
-REASSIGN = call(
+MOVED = "code, job_id, lease_id, agent_id, replica"
+REASSIGN = SqlFunction(
     "reassign_many",
-    lease="uuid[]",
-    new_lease="uuid[]",
-    reason="text[]",
-    fault="boolean[]",
-    lease_state="text[]",
-    cap_ms="bigint[]",
-    candidates="text[]",
+    {
+        "lease": "uuid[]",
+        "new_lease": "uuid[]",
+        "reason": "text[]",
+        "fault": "boolean[]",
+        "lease_state": "text[]",
+        "cap_ms": "bigint[]",
+        "candidates": "text[]",
+    },
+    columns=MOVED,
 )
-PLACE_QUEUED = call("place_queued_many", job="uuid[]", new_lease="uuid[]", candidates="text[]")
-CONFIRM = call("confirm_leases", lease="uuid[]", agent="uuid[]", state="text[]")
-MARK_RUNNING = call("mark_running", lease="uuid[]")
-NOTE_FAULTS = call(
-    "note_faults", agent="uuid[]", lease="uuid[]", statement="bytea[]", signature="bytea[]"
+PLACE_QUEUED = SqlFunction(
+    "place_queued_many",
+    {"job": "uuid[]", "new_lease": "uuid[]", "candidates": "text[]"},
+    columns=MOVED,
+)
+CONFIRM = text(
+    "SELECT offpeak.confirm_leases("
+    "CAST(:lease AS uuid[]), CAST(:agent AS uuid[]), CAST(:state AS text[]))"
+)
+MARK_RUNNING = text("SELECT offpeak.mark_running(CAST(:lease AS uuid[]))")
+NOTE_FAULTS = text(
+    "SELECT offpeak.note_faults(CAST(:agent AS uuid[]), CAST(:lease AS uuid[]),"
+    " CAST(:statement AS bytea[]), CAST(:signature AS bytea[]))"
 )
 
 
@@ -142,8 +155,8 @@ class AttemptRepository:
 
     async def settle(self, items: Sequence[SettleItem]) -> list[SettleCode]:
         """Charge delivered results and end their jobs."""
-        found = await self._tx.execute(
-            SETTLE,
+        found = await SETTLE.rows(
+            self._tx,
             {
                 "job": [one.metered.job_id for one in items],
                 "lease": [one.lease_id for one in items],
@@ -161,13 +174,12 @@ class AttemptRepository:
                 "flagged": [one.metered.flagged for one in items],
             },
         )
-        codes: dict[int, SettleCode] = {row.ord: row.code for row in found}
-        return [codes[i] for i in range(1, len(items) + 1)]
+        return [code for (code,) in found]
 
     async def end(self, items: Sequence[EndItem]) -> list[EndCode]:
         """End jobs without a result; their holds are released."""
-        found = await self._tx.execute(
-            END,
+        found = await END.rows(
+            self._tx,
             {
                 "job": [one.job_id for one in items],
                 "lease": [one.lease_id for one in items],
@@ -178,13 +190,12 @@ class AttemptRepository:
                 "cap_ms": [one.cap_ms for one in items],
             },
         )
-        codes: dict[int, EndCode] = {row.ord: row.code for row in found}
-        return [codes[i] for i in range(1, len(items) + 1)]
+        return [code for (code,) in found]
 
     async def reassign(self, items: Sequence[MoveItem]) -> list[Move]:
         """End leases and give their jobs other slots."""
-        found = await self._tx.execute(
-            REASSIGN,
+        found = await REASSIGN.rows(
+            self._tx,
             {
                 "lease": [one.lease_id for one in items],
                 "new_lease": [one.new_lease_id for one in items],
@@ -195,21 +206,19 @@ class AttemptRepository:
                 "candidates": [array_text(one.candidates) for one in items],
             },
         )
-        moves = {row.ord: move_of(row) for row in found}
-        return [moves[i] for i in range(1, len(items) + 1)]
+        return [Move(*row) for row in found]
 
     async def place_queued(self, items: Sequence[tuple[UUID, UUID, Candidates]]) -> list[Move]:
         """Give queued jobs, oldest first, slots; items are (job, new lease, candidates)."""
-        found = await self._tx.execute(
-            PLACE_QUEUED,
+        found = await PLACE_QUEUED.rows(
+            self._tx,
             {
                 "job": [job_id for job_id, _, _ in items],
                 "new_lease": [lease_id for _, lease_id, _ in items],
                 "candidates": [array_text(candidates) for _, _, candidates in items],
             },
         )
-        moves = {row.ord: move_of(row) for row in found}
-        return [moves[i] for i in range(1, len(items) + 1)]
+        return [Move(*row) for row in found]
 
     async def confirm(self, items: Sequence[tuple[UUID, UUID, str]]) -> None:
         """End half-ended leases, so that their slots come back; (lease, agent, state)."""
@@ -253,14 +262,3 @@ def flat_usage(metered: Metered) -> tuple[int, int, int, int]:
 def array_text(ids: Candidates) -> str:
     """Return ids as the text of a Postgres array."""
     return "{" + ",".join(map(str, ids)) + "}"
-
-
-def move_of(row: object) -> Move:
-    """Return a row of `reassign_outcome`."""
-    return Move(
-        code=getattr(row, "code"),  # noqa: B009 -- rows have no static type
-        job_id=getattr(row, "job_id"),  # noqa: B009
-        lease_id=getattr(row, "lease_id"),  # noqa: B009
-        agent_id=getattr(row, "agent_id"),  # noqa: B009
-        replica=getattr(row, "replica"),  # noqa: B009
-    )

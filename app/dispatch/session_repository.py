@@ -8,26 +8,16 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.dispatch.repository import call
-
-OPEN = call("open_session", agent="uuid", replica="text", boot="text")
-CLOSE = call("close_session", agent="uuid", epoch="bigint")
-SEEN = call("seen_many", agent="uuid[]", epoch="bigint[]", age_ms="int[]")
-OFFER = call(
-    "offer_capacity",
-    id="uuid",
-    agent="uuid",
-    epoch="bigint",
-    name="text",
-    release="text",
-    capacity_class="text",
-    region="text",
-    ask="bigint",
-    offered="int",
-    offer_until="timestamptz",
-    prefill="int",
-    decode="int",
-    gpu_ppm="int",
+OPEN = text("SELECT offpeak.open_session(:agent, :replica, :boot)")
+CLOSE = text("SELECT offpeak.close_session(:agent, CAST(:epoch AS bigint))")
+SEEN = text(
+    "SELECT offpeak.seen_many("
+    "CAST(:agent AS uuid[]), CAST(:epoch AS bigint[]), CAST(:age_ms AS int[]))"
+)
+OFFER = text(
+    "SELECT offpeak.offer_capacity(:id, :agent, CAST(:epoch AS bigint), :name, :release,"
+    " :capacity_class, :region, CAST(:ask AS bigint), CAST(:offered AS int), :offer_until,"
+    " CAST(:prefill AS int), CAST(:decode AS int), CAST(:gpu_ppm AS int))"
 )
 LIVE = text(
     "SELECT s.agent_id, s.epoch, a.state, p.state AS supplier_state FROM offpeak.agent_session s"

@@ -85,8 +85,16 @@ class Wakes:
             self.listening.set()
             try:
                 while True:
+                    _stop_if_cancelled()
                     message = await pubsub.get_message(timeout=READ_SECONDS)
                     if message is not None and message["type"] == "message":
                         self._handlers[message["channel"].decode()](message["data"])
             finally:
                 self.listening.clear()
+
+
+def _stop_if_cancelled() -> None:
+    """Raise the cancellation that redis-py swallows when it comes while it connects."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError

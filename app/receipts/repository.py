@@ -6,14 +6,14 @@ from uuid import UUID
 from sqlalchemy import Row, Select, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.db.calls import SqlScalar
 from app.db.tables import job, request_authorization, usage_record
 from app.receipts.record import StoredRecord
 from ledger.encoding import Address
 from ledger.money import Nano
 
-STORE_SIGNATURES = text(
-    "SELECT offpeak.store_signatures("
-    "CAST(:records AS uuid[]), CAST(:key_id AS text), CAST(:signatures AS bytea[]))"
+STORE_SIGNATURES = SqlScalar(
+    "store_signatures", {"record": "uuid[]", "key_id": "text", "signature": "bytea[]"}
 )
 RECORDS: Select[tuple[object, ...]] = (
     select(
@@ -60,11 +60,11 @@ class ReceiptRepository:
     async def store_signatures(self, key_id: str, signed: Sequence[tuple[UUID, bytes]]) -> int:
         """Store signatures of one key where there is none yet; return how many."""
         given = {
-            "records": [record_id for record_id, _ in signed],
+            "record": [record_id for record_id, _ in signed],
             "key_id": key_id,
-            "signatures": [signature for _, signature in signed],
+            "signature": [signature for _, signature in signed],
         }
-        return int(await self._tx.scalar(STORE_SIGNATURES, given) or 0)
+        return await STORE_SIGNATURES.value(self._tx, given)
 
 
 def stored_record(row: Row[tuple[object, ...]]) -> StoredRecord:

@@ -2,12 +2,13 @@
 
 import os
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID, uuid4
 
 from sqlalchemy import text
 
+from app.db.calls import SqlFunction
 from app.db.engine import Database
-from app.dispatch.repository import call
 from app.jobs.content import StoredRequest, seal_request
 from app.kit.cipher import ContentCipher
 from ledger.commitment import request_digest
@@ -21,39 +22,42 @@ ASSET = "0x" + "01" * 20
 RATES = Rates(Nano(2_000_000_000), Nano(9_000_000_000), Nano(1_000))
 ASK = 2_000
 
-ACCEPT = call(
+ACCEPT = SqlFunction(
     "accept_many",
-    job="uuid[]",
-    lease="uuid[]",
-    account="uuid[]",
-    payer="text[]",
-    amount="bigint[]",
-    asset="text",
-    auth_digest="bytea[]",
-    nonce="bytea[]",
-    quote_digest="bytea[]",
-    request_digest="bytea[]",
-    message="bytea[]",
-    signature="bytea[]",
-    quote="bytea[]",
-    quote_signature="bytea[]",
-    valid_after="timestamptz[]",
-    valid_until="timestamptz[]",
-    expires="timestamptz[]",
-    release="text[]",
-    region="text[]",
-    revision="bytea[]",
-    input_tokens="int[]",
-    max_output="int[]",
-    input_rate="bigint[]",
-    output_rate="bigint[]",
-    per_request="bigint[]",
-    ask="bigint[]",
-    run_seconds="int[]",
-    request="bytea[]",
-    candidates="text[]",
-    max_open="int",
-    retention="interval",
+    {
+        "job": "uuid[]",
+        "lease": "uuid[]",
+        "account": "uuid[]",
+        "payer": "text[]",
+        "amount": "bigint[]",
+        "asset": "text",
+        "auth_digest": "bytea[]",
+        "nonce": "bytea[]",
+        "quote_digest": "bytea[]",
+        "request_digest": "bytea[]",
+        "message": "bytea[]",
+        "signature": "bytea[]",
+        "quote": "bytea[]",
+        "quote_signature": "bytea[]",
+        "valid_after": "timestamptz[]",
+        "valid_until": "timestamptz[]",
+        "expires": "timestamptz[]",
+        "release": "text[]",
+        "region": "text[]",
+        "revision": "bytea[]",
+        "input_tokens": "int[]",
+        "max_output": "int[]",
+        "input_rate": "bigint[]",
+        "output_rate": "bigint[]",
+        "per_request": "bigint[]",
+        "ask": "bigint[]",
+        "run_seconds": "int[]",
+        "request": "bytea[]",
+        "candidates": "text[]",
+        "max_open": "int",
+        "retention": "interval",
+    },
+    columns="code, agent_id, deployment_id, replica",
 )
 
 
@@ -164,55 +168,56 @@ async def accept(
             await tx.execute(
                 text(
                     "SELECT now() - interval '5 s' AS after, now() + interval '60 s' AS until,"
-                    " coalesce((SELECT array_agg(id) FROM offpeak.deployment), '{}') AS ids"
-                )
+                    " coalesce((SELECT array_agg(id ORDER BY occupied) FROM offpeak.deployment"
+                    "  WHERE region = :region AND offered > 0), '{}') AS ids"
+                ),
+                {"region": want.region},
             )
         ).one()
-        row = (
-            await tx.execute(
-                ACCEPT,
-                {
-                    "job": [job_id],
-                    "lease": [lease_id],
-                    "account": [wallet.account_id],
-                    "payer": [wallet.payer],
-                    "amount": [amount],
-                    "asset": ASSET,
-                    "auth_digest": [os.urandom(32)],
-                    "nonce": [os.urandom(32)],
-                    "quote_digest": [os.urandom(32)],
-                    "request_digest": [digest],
-                    "message": [b"{}"],
-                    "signature": [bytes(65)],
-                    "quote": [b"{}"],
-                    "quote_signature": [bytes(65)],
-                    "valid_after": [clock.after],
-                    "valid_until": [clock.until],
-                    "expires": [clock.until],
-                    "release": [want.release],
-                    "region": [want.region],
-                    "revision": [bytes(32)],
-                    "input_tokens": [want.input_tokens],
-                    "max_output": [want.max_output],
-                    "input_rate": [RATES.input_rate],
-                    "output_rate": [RATES.output_rate],
-                    "per_request": [RATES.per_request],
-                    "ask": [ASK],
-                    "run_seconds": [want.run_seconds],
-                    "request": [sealed],
-                    "candidates": ["{" + ",".join(map(str, clock.ids)) + "}"],
-                    "max_open": 1000,
-                    "retention": "1 day",
-                },
-            )
-        ).one()
+        [row] = await ACCEPT.rows(
+            tx,
+            {
+                "job": [job_id],
+                "lease": [lease_id],
+                "account": [wallet.account_id],
+                "payer": [wallet.payer],
+                "amount": [amount],
+                "asset": ASSET,
+                "auth_digest": [os.urandom(32)],
+                "nonce": [os.urandom(32)],
+                "quote_digest": [os.urandom(32)],
+                "request_digest": [digest],
+                "message": [b"{}"],
+                "signature": [bytes(65)],
+                "quote": [b"{}"],
+                "quote_signature": [bytes(65)],
+                "valid_after": [clock.after],
+                "valid_until": [clock.until],
+                "expires": [clock.until],
+                "release": [want.release],
+                "region": [want.region],
+                "revision": [bytes(32)],
+                "input_tokens": [want.input_tokens],
+                "max_output": [want.max_output],
+                "input_rate": [RATES.input_rate],
+                "output_rate": [RATES.output_rate],
+                "per_request": [RATES.per_request],
+                "ask": [ASK],
+                "run_seconds": [want.run_seconds],
+                "request": [sealed],
+                "candidates": ["{" + ",".join(map(str, clock.ids)) + "}"],
+                "max_open": 1000,
+                "retention": timedelta(days=1),
+            },
+        )
+    code, agent_id, deployment_id, replica = row
     return Placed(
-        code=row.code,
+        code=code,
         job_id=job_id,
         lease_id=lease_id,
-        agent_id=row.agent_id,
-        deployment_id=row.deployment_id,
-        replica=row.replica,
+        agent_id=agent_id,
+        deployment_id=deployment_id,
+        replica=replica,
         salt=salt,
         request=request,
         request_digest=digest,

@@ -133,7 +133,7 @@ END $$;
 
 -- What an agent did wrong: counted against the agent (not its session), and its signed word, if it
 -- gave one, kept on the lease as evidence. Only leases that are the agent's own keep evidence.
-CREATE OR REPLACE FUNCTION offpeak.note_faults(
+CREATE FUNCTION offpeak.note_faults(
   p_agent uuid[], p_lease uuid[], p_statement bytea[], p_signature bytea[])
 RETURNS void LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$

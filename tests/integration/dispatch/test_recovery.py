@@ -229,11 +229,11 @@ async def test_a_job_cancelled_by_another_process_is_stopped_at_its_agent(
     assert (await ended(replica, placed))["state"] == "cancelled"
 
 
-@pytest.mark.parametrize("with_valkey", [True, False], ids=["valkey", "no-valkey"])
+@pytest.mark.parametrize("valkey", ["up", "absent"])
 async def test_two_replicas_serve_each_others_agents(
-    world: World, wallet: Wallet, agent_at: AgentAt, with_valkey: bool
+    world: World, wallet: Wallet, agent_at: AgentAt, valkey: str
 ) -> None:
-    shared = world if with_valkey else dataclasses.replace(world, redis_url=None)
+    shared = world if valkey == "up" else dataclasses.replace(world, redis_url=None)
     async with (
         gateway(shared, f"one-{world.region}") as one,
         gateway(shared, f"two-{world.region}") as two,
