@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, TypeVar
+from urllib import parse
 
 from pydantic import BaseModel, ValidationError
 
@@ -150,7 +151,7 @@ class Client:
 
     def job(self, job_id: str) -> JobDocument:
         """Return one of this wallet's jobs."""
-        path = f"/v1/jobs/{job_id}"
+        path = f"/v1/jobs/{parse.quote(job_id, safe='')}"
         call = Call(method="GET", path=path, headers=self._read_headers("jobs"))
         return _parsed(JobDocument, self._transport.send(call).document, what=path)
 

@@ -53,8 +53,6 @@ GRACE_SECONDS: Final = 15.0
 UP_FILE: Final = "up.json"
 SUPPLIER_FILE: Final = "supplier.json"
 _ROOT: Final = Path(app.__file__).resolve().parents[1]
-SERVE: Final = ("-m", "app.cli", "serve")
-WORK: Final = ("-m", "app.cli", "work")
 _AGENT: Final = "from supplier_agent.cli import main; main()"
 
 
@@ -108,10 +106,9 @@ def running_stack(options: StackOptions, say: Say) -> Generator[Stack]:
     """
     home = DevelopmentHome(options.home.resolve())
     home.prepare()
-    release = Catalogue().get(RELEASE)
     with ExitStack() as stack:
         wallet = InBackground(home.wallet_key)
-        weights = InBackground(lambda: _weights(release, options.environ, say))
+        weights = InBackground(lambda: _weights(Catalogue().get(RELEASE), options.environ, say))
         say("starting Postgres and Valkey")
         engines = stack.enter_context(running_engines(home.path if options.persistent else None))
         migrate(engines.database_url)
@@ -123,20 +120,34 @@ def running_stack(options: StackOptions, say: Say) -> Generator[Stack]:
         home.write_settings(environment)
         say("starting gateway, worker and agent")
         url = f"http://{LOOPBACK}:{port}"
-        gateway_command = _python(home, "gateway", environment, *SERVE)
-        if not options.persistent:  # its guard removes the home even when we are killed
-            gateway_command = replace(gateway_command, remove=home.path)
-        gateway = stack.enter_context(ChildProcess.start(gateway_command))
-        worker = stack.enter_context(
-            ChildProcess.start(_python(home, "worker", environment, *WORK))
+        agent = InBackground(
+            lambda: agent_command(home, url, agent_id, weights.result(), slots=options.slots)
         )
-        wait_until_listening(url, gateway)
-        command = agent_command(home, url, agent_id, weights.result(), slots=options.slots)
-        processes = (gateway, worker, stack.enter_context(ChildProcess.start(command)))
+        services = service_commands(home, environment, persistent=options.persistent)
+        processes = _start_processes(stack, url, services, agent)
         wait_until_offered(url, processes, slots=options.slots)
         home.remember(UP_FILE, up_document(url, home, settings))
         stack.callback(home.forget, UP_FILE)
         yield Stack(url=url, home=home, settings=settings, wallet_key=key, processes=processes)
+
+
+def service_commands(
+    home: DevelopmentHome, environment: Mapping[str, str], *, persistent: bool
+) -> tuple[Command, Command]:
+    """Return how gateway and worker run."""
+    gateway = _python(home, "gateway", environment, "-m", "app.cli", "serve")
+    worker = _python(home, "worker", environment, "-m", "app.cli", "work")
+    if not persistent:  # the gateway's guard, the last to end, removes it even when we are killed
+        gateway = replace(gateway, remove=home.path)
+    return gateway, worker
+
+
+def _start_processes(
+    stack: ExitStack, url: str, services: tuple[Command, Command], agent: "InBackground[Command]"
+) -> tuple[ChildProcess, ...]:
+    gateway, worker = (stack.enter_context(ChildProcess.start(each)) for each in services)
+    wait_until_listening(url, gateway)
+    return gateway, worker, stack.enter_context(ChildProcess.start(agent.result()))
 
 
 def gateway_environment(home: DevelopmentHome, engines: Engines, port: int) -> dict[str, str]:
