@@ -112,7 +112,7 @@ def running_stack(options: StackOptions, say: Say) -> Generator[Stack]:
         say("starting Postgres and Valkey")
         engines = stack.enter_context(running_engines(home.path if options.persistent else None))
         migrate(engines.database_url)
-        port = options.port if options.port and _is_free(options.port) else free_port()
+        port = chosen_port(options.port)
         environment = gateway_environment(home, engines, port)
         settings = Settings.model_validate(_fields(environment))
         key = wallet.result()
@@ -148,6 +148,17 @@ def _start_processes(
     gateway, worker = (stack.enter_context(ChildProcess.start(each)) for each in services)
     wait_until_listening(url, gateway)
     return gateway, worker, stack.enter_context(ChildProcess.start(agent.result()))
+
+
+def chosen_port(wanted: int) -> int:
+    """Return the wanted port of the loopback, or a free one for 0 or one that is taken."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, wanted))
+        except OSError:
+            return free_port()
+    return wanted or free_port()
 
 
 def gateway_environment(home: DevelopmentHome, engines: Engines, port: int) -> dict[str, str]:
@@ -328,13 +339,3 @@ def _python(home: DevelopmentHome, name: str, extra: Mapping[str, str], *argv: s
 
 def _fields(environment: Mapping[str, str]) -> dict[str, str]:
     return {name.removeprefix("OFFPEAK_").lower(): value for name, value in environment.items()}
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((LOOPBACK, port))
-        except OSError:
-            return False
-    return True
