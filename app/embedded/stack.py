@@ -25,7 +25,7 @@ from app.db.engine import open_database
 from app.db.migrate import migrate
 from app.embedded.development import SECRETS, DevelopmentHome
 from app.embedded.engines import Engines, running_engines
-from app.embedded.errors import ExitedEarly
+from app.embedded.errors import EmbeddedError, ExitedEarly
 from app.embedded.loopback import LOOPBACK, free_port
 from app.embedded.supervisor import ChildProcess, Command
 from app.kit.ids import IdPrefix, format_id
@@ -54,6 +54,18 @@ UP_FILE: Final = "up.json"
 SUPPLIER_FILE: Final = "supplier.json"
 _ROOT: Final = Path(app.__file__).resolve().parents[1]
 _AGENT: Final = "from supplier_agent.cli import main; main()"
+
+
+class ServiceEnded(EmbeddedError):
+    """A process of the all-in-one ended by itself; the rest has been stopped."""
+
+    code = "service-ended"
+
+    def __init__(self, name: str, *, status: int, log_tail: str) -> None:
+        super().__init__(f"{name} ended with status {status}")
+        self.name = name
+        self.status = status
+        self.log_tail = log_tail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,11 +100,11 @@ class Stack:
         return SigningKey(self.wallet_key).address
 
     def check(self) -> None:
-        """Return while every process runs; ExitedEarly names the one that does not."""
+        """Return while every process runs; ServiceEnded names the one that does not."""
         for process in self.processes:
             status = process.status()
             if status is not None:
-                raise ExitedEarly(process.command.name, status=status, log_tail=process.log_tail())
+                raise ServiceEnded(process.command.name, status=status, log_tail=process.log_tail())
 
 
 @contextmanager
