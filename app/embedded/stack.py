@@ -19,6 +19,7 @@ from typing import Final, Generic, TypeVar
 import httpx
 
 import app
+from app.capacity.errors import SupplierExists
 from app.capacity.suppliers import SupplierService
 from app.config import Settings
 from app.db.engine import open_database
@@ -28,7 +29,7 @@ from app.embedded.engines import Engines, running_engines
 from app.embedded.errors import EmbeddedError, ExitedEarly
 from app.embedded.loopback import LOOPBACK, free_port
 from app.embedded.supervisor import ChildProcess, Command
-from app.kit.ids import IdPrefix, format_id
+from app.kit.ids import IdPrefix, format_id, parse_id
 from app.models.catalogue import Catalogue
 from app.models.release import ModelRelease
 from app.models.weights import cache_folder, fetch_weights
@@ -315,14 +316,21 @@ async def _prepare_database(
 
 
 async def _supplier(home: DevelopmentHome, service: SupplierService) -> str:
-    known = home.recall(SUPPLIER_FILE).get("agent")
-    if isinstance(known, str):
-        return known
-    registered = await service.register(SUPPLIER_NAME, home.device_public_key())
-    await service.authorize(registered.supplier_id)
-    agent_id = format_id(IdPrefix.AGENT, registered.agent_id)
-    home.remember(SUPPLIER_FILE, {"agent": agent_id})
-    return agent_id
+    """Return our authorized agent's id; registered unless this home's database knows it."""
+    try:
+        made = await service.register(SUPPLIER_NAME, home.device_public_key())
+    except SupplierExists:
+        known = home.recall(SUPPLIER_FILE)
+        if not known:
+            raise
+    else:
+        known = {
+            "supplier": format_id(IdPrefix.SUPPLIER, made.supplier_id),
+            "agent": format_id(IdPrefix.AGENT, made.agent_id),
+        }
+        home.remember(SUPPLIER_FILE, known)
+    await service.authorize(parse_id(IdPrefix.SUPPLIER, str(known["supplier"])))
+    return str(known["agent"])
 
 
 def _weights(release: ModelRelease, environ: Mapping[str, str], say: Say) -> Path:
