@@ -3,6 +3,9 @@
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.exceptions import RedisError
 
+Valkey = Redis
+"""The client, by the name of what we run."""
+
 CONNECT_SECONDS = 2
 POOL_SIZE = 20
 

@@ -4,12 +4,11 @@ import asyncio
 from dataclasses import dataclass
 from typing import Literal
 
-from redis.asyncio import Redis
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.db.engine import Database
 from app.db.migrate import schema_problem
-from app.kit.valkey import answers
+from app.kit.valkey import Valkey, answers
 
 CHECK_SECONDS = 3.0
 OK = "ok"
@@ -28,7 +27,7 @@ class Readiness:
 class ReadinessService:
     """Checks what this process needs, each time it is asked."""
 
-    def __init__(self, database: Database, valkey: Redis | None, *, head: str) -> None:
+    def __init__(self, database: Database, valkey: Valkey | None, *, head: str) -> None:
         self._database = database
         self._valkey = valkey
         self._head = head
