@@ -13,10 +13,10 @@ from supplier_agent.protocol.errors import BadFrame
 
 
 class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One turn. Content is text only."""
+    """One turn. Content is text only; a system message may be empty, as the gateway allows."""
 
     role: Literal["system", "user", "assistant"]
-    content: Annotated[str, Meta(min_length=1)]
+    content: str
 
 
 class JsonSchema(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
