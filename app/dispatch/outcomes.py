@@ -27,6 +27,9 @@ Result = TypeVar("Result")
 RETRY_SECONDS = 0.25
 """Between tries while Postgres is away; the agent keeps its result meanwhile."""
 
+NO_CAPACITY = frozenset({"busy", "engine-busy", "no-slot"})
+"""Reasons that mean nobody had room; after any other, suppliers had their chance and failed."""
+
 log = structlog.get_logger()
 
 
@@ -126,7 +129,7 @@ class Outcomes:
 
     async def fail_job(self, job_id: UUID, lease_id: UUID | None, step: GiveBack) -> None:
         """End a job for good: hold released, zero-charge record, its buyer told."""
-        code = "supplier-failed" if step.fault else "no-capacity"
+        code = "no-capacity" if step.reason in NO_CAPACITY else "supplier-failed"
         item = EndItem(
             job_id=job_id,
             lease_id=lease_id,
