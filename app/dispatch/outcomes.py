@@ -119,8 +119,9 @@ class Outcomes:
         self.jobs_queued.set()
 
     def answer(self, session: AgentSession, lease_id: UUID, *, settled: bool) -> None:
-        """Tell an agent that what became of a lease has committed."""
-        session.send(
+        """Tell an agent, over the session it has by now, that a lease's end has committed."""
+        live = self.dispatcher.sessions.get(session.agent_id, session)
+        live.send(
             Settled(
                 lease=format_id(IdPrefix.LEASE, lease_id),
                 outcome="settled" if settled else "refused",

@@ -71,6 +71,16 @@ class World:
         async with await psycopg.AsyncConnection.connect(self.owner_url) as connection:
             await connection.execute(statement, values)
 
+    @asynccontextmanager
+    async def locked_wallet(self, wallet: Wallet) -> AsyncIterator[None]:
+        """Hold a wallet's row, so that nothing of it settles meanwhile."""
+        async with await psycopg.AsyncConnection.connect(self.owner_url) as connection:
+            await connection.execute(
+                "SELECT FROM offpeak.wallet_balance WHERE account_id = %s FOR UPDATE",
+                (wallet.account_id,),
+            )
+            yield
+
     async def job(self, job_id: UUID) -> Mapping[str, object]:
         return await self.row("SELECT * FROM offpeak.job WHERE id = :id", id=job_id)
 
