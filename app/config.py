@@ -102,6 +102,9 @@ class Settings(BaseSettings):
     price_stale_seconds: Seconds = 10
     floor_refresh_seconds: Seconds = 30
     fresh_seconds: Seconds = 15
+    market_keep_seconds: Seconds = Field(
+        default=30 * 86_400, description="How long price points and capacity events are kept."
+    )
     agent_dead_seconds: Seconds = 25
     ledger_check_seconds: Seconds = Field(
         default=600, description="How often the worker recomputes the books."

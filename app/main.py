@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
 
+import structlog
 from fastapi import FastAPI
 from starlette.routing import Route, WebSocketRoute
 
@@ -22,6 +23,8 @@ from app.quotes import endpoints as quotes_endpoints
 from app.requests import endpoints as requests_endpoints
 from app.requests.endpoints import PostRequest
 from app.wallets import endpoints as wallets_endpoints
+
+log = structlog.get_logger()
 
 DESCRIPTION = (
     "Open-model inference on spare GPU capacity: quote, authorize with a wallet, answer, receipt. "
@@ -98,11 +101,14 @@ def lifespan_of(gateway: Gateway) -> Callable[[FastAPI], AbstractAsyncContextMan
         market = Periodic("market", interval_seconds, gateway.market_loop.run_round)
         loops = {
             "market": market.run(),
-            "wakes": gateway.wakes.run(),
             "job waiters": gateway.waiters.run(),
             "dispatch": gateway.dispatch.run(),
         }
+        if gateway.valkey is not None:
+            loops["wakes"] = gateway.wakes.run()
         tasks = [asyncio.create_task(loop, name=name) for name, loop in loops.items()]
+        for task in tasks:
+            task.add_done_callback(lambda ended: stop_serving(gateway, ended))
         try:
             yield
         finally:
@@ -118,6 +124,13 @@ def lifespan_of(gateway: Gateway) -> Callable[[FastAPI], AbstractAsyncContextMan
             await gateway.database.dispose()
 
     return lifespan
+
+
+def stop_serving(gateway: Gateway, ended: asyncio.Task[None]) -> None:
+    """Be not ready any more when a loop that must always run has ended by itself."""
+    if not ended.cancelled():
+        log.critical("a loop has ended", loop=ended.get_name(), exc_info=ended.exception())
+        gateway.readiness.drain()
 
 
 def project_version() -> str:

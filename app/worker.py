@@ -7,10 +7,12 @@ sweeping skips what another holds, signing is deterministic.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 import structlog
 
 from app.assembly import build_price_point_loop, database_of, record_service_of
+from app.capacity.repository import CapacityRepository
 from app.config import Settings
 from app.db.engine import Database
 from app.finance.check import LedgerCheck
@@ -19,6 +21,7 @@ from app.jobs.sweeper import Sweeper
 from app.kit.periodic import Periodic
 
 SIGN_LIMIT = 500
+PRUNE_LIMIT = 5_000
 ROLL_UP_SECONDS = 10
 PURGE_SECONDS = 10
 SIGN_SECONDS = 5
@@ -63,10 +66,17 @@ def build_worker(settings: Settings) -> Worker:
         if not report.is_clean:
             log.error("the books do not add up: accepting is stopped", broken=report.summary())
 
+    async def pruned() -> None:
+        async with database.transaction() as tx:
+            await CapacityRepository(tx).prune(
+                keep=timedelta(seconds=settings.market_keep_seconds), limit=PRUNE_LIMIT
+            )
+
     loops = [
         Periodic("price-points", settings.price_point_interval_seconds, points.run_round),
         Periodic("expiry", settings.sweep_interval_seconds, sweeper.expire_once),
         Periodic("retention", PURGE_SECONDS, sweeper.purge_once),
+        Periodic("market-history", PURGE_SECONDS, pruned),
         Periodic("house-balances", ROLL_UP_SECONDS, HouseBooks(database).roll_up_once),
         Periodic("signatures", SIGN_SECONDS, lambda: records.sign_unsigned(SIGN_LIMIT)),
         Periodic("ledger-check", settings.ledger_check_seconds, checked),

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, and_, case, delete, func, select, text
+from sqlalchemy import ColumnElement, and_, case, func, select, text
 from sqlalchemy.dialects.postgresql import distinct_on, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -26,6 +26,8 @@ from pricing.load import WINDOW_US, CapacityEvent
 
 PRICE_POINT_LOCK = 0x0FF9EA4D
 """Advisory lock of the one writer of price points and staleness events."""
+
+PRUNE = text("SELECT offpeak.prune_market(CAST(:keep AS interval), :limit)")
 
 MARKET_MEMORY = timedelta(hours=1)
 """A release stays listed this long after its last price point."""
@@ -230,10 +232,10 @@ class CapacityRepository:
         if rows:
             await self._tx.execute(insert(price_point).values(rows).on_conflict_do_nothing())
 
-    async def delete_price_points(self, *, before: datetime) -> int:
-        """Forget points older than any quote or record that could cite them; return how many."""
-        done = await self._tx.execute(delete(price_point).where(price_point.c.at < before))
-        return done.rowcount
+    async def prune(self, *, keep: timedelta, limit: int) -> int:
+        """Forget price points and capacity events older than `keep`; return how many."""
+        gone = await self._tx.scalar(PRUNE, {"keep": keep, "limit": limit})
+        return int(gone or 0)
 
 
 def is_fresh(fresh: timedelta) -> ColumnElement[bool]:

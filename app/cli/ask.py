@@ -112,5 +112,9 @@ def confirm(offer: "Offer") -> None:
     if not sys.stdin.isatty():
         raise Declined
     question = f"Sign for at most {format_amount(offer.quote.max_charge_nano)}?"
-    if not typer.confirm(question, err=True):
+    try:
+        agreed = typer.confirm(question, err=True)
+    except typer.Abort:  # Ctrl-C at the question
+        raise Declined from None
+    if not agreed:
         raise Declined

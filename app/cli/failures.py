@@ -43,7 +43,7 @@ def describe(error: BaseException) -> Failure:
     code = getattr(error, "code", None)
     if isinstance(code, str) and not type(error).__module__.startswith("sqlalchemy"):
         step = getattr(error, "next_step", "") or _last_words(error)
-        usual = Exit.REFUSED if hasattr(error, "status") else Exit.FAILED
+        usual = Exit.REFUSED if hasattr(error, "figures") else Exit.FAILED  # the gateway said no
         return Failure(code, _line(error), str(step), BY_CODE.get(code, usual))
     if type(error).__name__ in {"OperationalError", "InterfaceError"}:
         step = "check OFFPEAK_DATABASE_URL and that Postgres runs"

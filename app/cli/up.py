@@ -2,7 +2,9 @@
 
 import os
 import signal
+import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -47,13 +49,19 @@ def up(
         rows = up_rows(stack)
         output.rows(dict(rows), rows, title="OFFPEAK is up")
         if not as_json:
-            output.note('\nAsk:   offpeak ask "Name three uses of salt."')
+            output.note(f'\nAsk:   {own_name()} ask "Name three uses of salt."')
             output.note(f"Look:  curl {stack.url}/v1/capacity")
             output.note("Stop:  Ctrl-C")
         while not stop.wait(WATCH_SECONDS):
             stack.check()
         output.note("stopping")
     output.note("stopped; nothing is left running")
+
+
+def own_name() -> str:
+    """Return how this program was called, for somebody in the same folder to call it again."""
+    script = Path(sys.argv[0])
+    return os.path.relpath(script) if script.name == "offpeak" else "offpeak"
 
 
 def up_rows(stack: "Stack") -> list[tuple[str, str]]:

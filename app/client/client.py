@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, TypeVar
+from urllib import parse
 
 from pydantic import BaseModel, ValidationError
 
@@ -59,7 +60,7 @@ class Client:
         Without a wallet it can look, and quote for `payer`.
         """
         self._transport = transport
-        self._terms = terms
+        self.terms = terms
         self._wallet = wallet
         self._payer = wallet.address if wallet else payer
         self._clock = clock or Clock()
@@ -122,7 +123,7 @@ class Client:
             body["region"] = region
         reply = self._transport.send(_post("/v1/quotes", body))
         document = _parsed(QuoteDocument, reply.document, what="/v1/quotes")
-        return check_offer(document, asked, self._terms, now=int(self._clock.now()))
+        return check_offer(document, asked, self.terms, now=int(self._clock.now()))
 
     def accept(self, offer: Offer, *, wait_seconds: int = 60) -> JobDocument:
         """Sign a checked offer and send the request; resending it cannot pay twice.
@@ -150,7 +151,7 @@ class Client:
 
     def job(self, job_id: str) -> JobDocument:
         """Return one of this wallet's jobs."""
-        path = f"/v1/jobs/{job_id}"
+        path = f"/v1/jobs/{parse.quote(job_id, safe='')}"
         call = Call(method="GET", path=path, headers=self._read_headers("jobs"))
         return _parsed(JobDocument, self._transport.send(call).document, what=path)
 
@@ -178,7 +179,7 @@ class Client:
 
     def verify(self, job: JobDocument, offer: Offer) -> UsageRecord:
         """Return the job's usage record after recomputing it; RecordRefused when it is wrong."""
-        return verify_record(job, offer, self._terms)
+        return verify_record(job, offer, self.terms)
 
     def _look(self, model: type[Model], path: str) -> Model:
         reply = self._transport.send(Call(method="GET", path=path, headers={}))
@@ -191,7 +192,7 @@ class Client:
             valid_until = now + ACCESS_SECONDS
             nonce = self._clock.random_bytes(32)
             access = ReadAccess(self.wallet.address, scope, valid_until, nonce)
-            header = self.wallet.read_header(access, self._terms.domain)
+            header = self.wallet.read_header(access, self.terms.domain)
             self._access[scope] = (valid_until, header)
         return {"Authorization": header}
 

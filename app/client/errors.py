@@ -51,7 +51,12 @@ NEXT_STEPS: Mapping[str, str] = {
     "unknown-model": "see `offpeak models`",
     "bad-signature": "check OFFPEAK_CHAIN_ID and OFFPEAK_TREASURY_ADDRESS",
     "too-many-open-jobs": "wait until some of this wallet's jobs have ended",
-    "not-ready": "the gateway is starting; try again in a few seconds",
+    "accepts-halted": "the operator looks at the ledger; try again later, nothing was charged",
+    "authorization-expired": "ask for a new quote; nothing was charged",
+    "special-token-in-text": "remove the model's control token from the text",
+    "job-not-found": "it belongs to another wallet, or to another gateway",
+    "job-failed": "nothing was charged; ask again with a new quote",
+    "supplier-exists": "choose another name; one agent's key belongs to one supplier",
 }
 """What a buyer can do about a refusal, by its code."""
 

@@ -7,7 +7,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 APP_ROLE = "offpeak_app"
-"""The restricted role: may read, may execute the public functions, may write four plain tables."""
+"""The restricted role: may read, may execute the public functions, may write three plain tables."""
 
 
 class Database:

@@ -272,17 +272,6 @@ price_point = Table(
     PrimaryKeyConstraint("release", "region", "at"),
 )
 
-demand = Table(
-    "demand",
-    metadata,
-    Column("release", Text),
-    Column("region", Text),
-    _time("second"),
-    Column("code", Text),
-    Column("count", Integer, nullable=False),
-    PrimaryKeyConstraint("release", "region", "second", "code"),
-)
-
 # --- jobs -----------------------------------------------------------------------------------
 
 request_authorization = Table(

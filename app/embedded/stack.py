@@ -19,16 +19,17 @@ from typing import Final, Generic, TypeVar
 import httpx
 
 import app
+from app.capacity.errors import SupplierExists
 from app.capacity.suppliers import SupplierService
 from app.config import Settings
 from app.db.engine import open_database
 from app.db.migrate import migrate
 from app.embedded.development import SECRETS, DevelopmentHome
 from app.embedded.engines import Engines, running_engines
-from app.embedded.errors import ExitedEarly
+from app.embedded.errors import EmbeddedError, ExitedEarly
 from app.embedded.loopback import LOOPBACK, free_port
 from app.embedded.supervisor import ChildProcess, Command
-from app.kit.ids import IdPrefix, format_id
+from app.kit.ids import IdPrefix, format_id, parse_id
 from app.models.catalogue import Catalogue
 from app.models.release import ModelRelease
 from app.models.weights import cache_folder, fetch_weights
@@ -53,9 +54,19 @@ GRACE_SECONDS: Final = 15.0
 UP_FILE: Final = "up.json"
 SUPPLIER_FILE: Final = "supplier.json"
 _ROOT: Final = Path(app.__file__).resolve().parents[1]
-SERVE: Final = ("-m", "app.cli", "serve")
-WORK: Final = ("-m", "app.cli", "work")
 _AGENT: Final = "from supplier_agent.cli import main; main()"
+
+
+class ServiceEnded(EmbeddedError):
+    """A process of the all-in-one ended by itself; the rest has been stopped."""
+
+    code = "service-ended"
+
+    def __init__(self, name: str, *, status: int, log_tail: str) -> None:
+        super().__init__(f"{name} ended with status {status}")
+        self.name = name
+        self.status = status
+        self.log_tail = log_tail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +101,11 @@ class Stack:
         return SigningKey(self.wallet_key).address
 
     def check(self) -> None:
-        """Return while every process runs; ExitedEarly names the one that does not."""
+        """Return while every process runs; ServiceEnded names the one that does not."""
         for process in self.processes:
             status = process.status()
             if status is not None:
-                raise ExitedEarly(process.command.name, status=status, log_tail=process.log_tail())
+                raise ServiceEnded(process.command.name, status=status, log_tail=process.log_tail())
 
 
 @contextmanager
@@ -108,14 +119,13 @@ def running_stack(options: StackOptions, say: Say) -> Generator[Stack]:
     """
     home = DevelopmentHome(options.home.resolve())
     home.prepare()
-    release = Catalogue().get(RELEASE)
     with ExitStack() as stack:
         wallet = InBackground(home.wallet_key)
-        weights = InBackground(lambda: _weights(release, options.environ, say))
+        weights = InBackground(lambda: _weights(Catalogue().get(RELEASE), options.environ, say))
         say("starting Postgres and Valkey")
         engines = stack.enter_context(running_engines(home.path if options.persistent else None))
         migrate(engines.database_url)
-        port = options.port if options.port and _is_free(options.port) else free_port()
+        port = chosen_port(options.port)
         environment = gateway_environment(home, engines, port)
         settings = Settings.model_validate(_fields(environment))
         key = wallet.result()
@@ -123,20 +133,45 @@ def running_stack(options: StackOptions, say: Say) -> Generator[Stack]:
         home.write_settings(environment)
         say("starting gateway, worker and agent")
         url = f"http://{LOOPBACK}:{port}"
-        gateway_command = _python(home, "gateway", environment, *SERVE)
-        if not options.persistent:  # its guard removes the home even when we are killed
-            gateway_command = replace(gateway_command, remove=home.path)
-        gateway = stack.enter_context(ChildProcess.start(gateway_command))
-        worker = stack.enter_context(
-            ChildProcess.start(_python(home, "worker", environment, *WORK))
+        agent = InBackground(
+            lambda: agent_command(home, url, agent_id, weights.result(), slots=options.slots)
         )
-        wait_until_listening(url, gateway)
-        command = agent_command(home, url, agent_id, weights.result(), slots=options.slots)
-        processes = (gateway, worker, stack.enter_context(ChildProcess.start(command)))
+        services = service_commands(home, environment, persistent=options.persistent)
+        processes = _start_processes(stack, url, services, agent)
         wait_until_offered(url, processes, slots=options.slots)
         home.remember(UP_FILE, up_document(url, home, settings))
         stack.callback(home.forget, UP_FILE)
         yield Stack(url=url, home=home, settings=settings, wallet_key=key, processes=processes)
+
+
+def service_commands(
+    home: DevelopmentHome, environment: Mapping[str, str], *, persistent: bool
+) -> tuple[Command, Command]:
+    """Return how gateway and worker run."""
+    gateway = _python(home, "gateway", environment, "-m", "app.cli", "serve")
+    worker = _python(home, "worker", environment, "-m", "app.cli", "work")
+    if not persistent:  # the gateway's guard, the last to end, removes it even when we are killed
+        gateway = replace(gateway, remove=home.path)
+    return gateway, worker
+
+
+def _start_processes(
+    stack: ExitStack, url: str, services: tuple[Command, Command], agent: "InBackground[Command]"
+) -> tuple[ChildProcess, ...]:
+    gateway, worker = (stack.enter_context(ChildProcess.start(each)) for each in services)
+    wait_until_listening(url, gateway)
+    return gateway, worker, stack.enter_context(ChildProcess.start(agent.result()))
+
+
+def chosen_port(wanted: int) -> int:
+    """Return the wanted port of the loopback, or a free one for 0 or one that is taken."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, wanted))
+        except OSError:
+            return free_port()
+    return wanted or free_port()
 
 
 def gateway_environment(home: DevelopmentHome, engines: Engines, port: int) -> dict[str, str]:
@@ -281,14 +316,21 @@ async def _prepare_database(
 
 
 async def _supplier(home: DevelopmentHome, service: SupplierService) -> str:
-    known = home.recall(SUPPLIER_FILE).get("agent")
-    if isinstance(known, str):
-        return known
-    registered = await service.register(SUPPLIER_NAME, home.device_public_key())
-    await service.authorize(registered.supplier_id)
-    agent_id = format_id(IdPrefix.AGENT, registered.agent_id)
-    home.remember(SUPPLIER_FILE, {"agent": agent_id})
-    return agent_id
+    """Return our authorized agent's id; registered unless this home's database knows it."""
+    try:
+        made = await service.register(SUPPLIER_NAME, home.device_public_key())
+    except SupplierExists:
+        known = home.recall(SUPPLIER_FILE)
+        if not known:
+            raise
+    else:
+        known = {
+            "supplier": format_id(IdPrefix.SUPPLIER, made.supplier_id),
+            "agent": format_id(IdPrefix.AGENT, made.agent_id),
+        }
+        home.remember(SUPPLIER_FILE, known)
+    await service.authorize(parse_id(IdPrefix.SUPPLIER, str(known["supplier"])))
+    return str(known["agent"])
 
 
 def _weights(release: ModelRelease, environ: Mapping[str, str], say: Say) -> Path:
@@ -317,13 +359,3 @@ def _python(home: DevelopmentHome, name: str, extra: Mapping[str, str], *argv: s
 
 def _fields(environment: Mapping[str, str]) -> dict[str, str]:
     return {name.removeprefix("OFFPEAK_").lower(): value for name, value in environment.items()}
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((LOOPBACK, port))
-        except OSError:
-            return False
-    return True

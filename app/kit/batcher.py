@@ -84,8 +84,7 @@ class Batcher(Generic[Item, Answer]):
         waiting: Waiting[Item, Answer] = Waiting(item, asyncio.get_running_loop().create_future())
         self._queue.append(waiting)
         if len(self._runners) < self._limits.concurrent_calls:
-            runner = asyncio.create_task(self._run())
-            self._runners.add(runner)
+            self._runners.add(asyncio.create_task(self._run()))
         return await waiting.answer
 
     async def drain(self) -> None:
@@ -95,12 +94,19 @@ class Batcher(Generic[Item, Answer]):
             await asyncio.wait(self._runners)
 
     async def _run(self) -> None:
-        while batch := self._next_batch():
-            await self._decide(batch)
-        # In the tick that found the queue empty: whoever submits in the next one starts a runner.
-        runner = asyncio.current_task()
-        assert runner is not None
-        self._runners.discard(runner)
+        """Take batches until none waits.
+
+        The runner leaves the set in the same step in which it finds the queue empty. A done
+        callback would come later, after the last answer's waiter may have submitted again: it
+        would see a runner that takes nothing any more, and wait for ever.
+        """
+        try:
+            while batch := self._next_batch():
+                await self._decide(batch)
+        finally:
+            runner = asyncio.current_task()
+            assert runner is not None
+            self._runners.discard(runner)
 
     def _next_batch(self) -> list[Waiting[Item, Answer]]:
         batch: list[Waiting[Item, Answer]] = []

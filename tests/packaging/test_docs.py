@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from app import problems
+from app.cli.exits import BY_CODE, Exit
+from app.client.errors import NEXT_STEPS
 from tests.packaging.reference import DOCS, pages
 
 ROOT = Path(__file__).parents[2]
@@ -40,6 +43,17 @@ def test_every_dependency_has_its_licence_and_reason() -> None:
     told = (ROOT / "docs" / "stack.md").read_text("utf-8")
     words = set(re.findall(r"[A-Za-z0-9_.-]+", told))
     assert named - words == set()
+
+
+def test_every_next_step_is_for_a_refusal_that_exists() -> None:
+    codes = {getattr(kind, "code", "") for kind in problems.STATUS}
+    assert set(NEXT_STEPS) - codes == set()
+
+
+def test_every_refusal_that_passes_by_itself_says_try_later() -> None:
+    for kind, status in problems.STATUS.items():
+        if status in (429, 503):
+            assert BY_CODE[getattr(kind, "code", "")] is Exit.TRY_LATER
 
 
 def test_every_decision_names_what_enforces_it() -> None:

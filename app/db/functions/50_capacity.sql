@@ -100,3 +100,24 @@ BEGIN
   END LOOP;
   RETURN n;
 END $$;
+
+-- Forget what no load, quote or record can need any more. Each deployment's last event stays: it
+-- opens the window of a deployment at rest. Returns how many rows went.
+CREATE FUNCTION offpeak.prune_market(p_keep interval, p_limit int)
+RETURNS int LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+DECLARE n int; m int; v_before timestamptz := clock_timestamp() - p_keep;
+BEGIN
+  DELETE FROM offpeak.capacity_event e WHERE e.id IN (
+    SELECT x.id FROM offpeak.capacity_event x
+     WHERE x.at < v_before AND EXISTS (SELECT FROM offpeak.capacity_event y
+             WHERE y.deployment_id = x.deployment_id AND y.at > x.at AND y.at < v_before)
+     ORDER BY x.id LIMIT p_limit FOR UPDATE SKIP LOCKED);
+  GET DIAGNOSTICS n = ROW_COUNT;
+  DELETE FROM offpeak.price_point p USING (
+    SELECT x.release, x.region, x.at FROM offpeak.price_point x WHERE x.at < v_before
+     LIMIT p_limit FOR UPDATE SKIP LOCKED) o
+   WHERE (p.release, p.region, p.at) = (o.release, o.region, o.at);
+  GET DIAGNOSTICS m = ROW_COUNT;
+  RETURN n + m;
+END $$;

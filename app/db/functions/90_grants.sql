@@ -1,5 +1,5 @@
 -- The application's role: reads all, changes money, slots and jobs by function only, and writes
--- four plain tables. Functions whose names begin with _ are parts for the others, not for it.
+-- three plain tables. Functions whose names begin with _ are parts for the others, not for it.
 DO $$ BEGIN
   CREATE ROLE offpeak_app NOLOGIN;
 EXCEPTION  -- roles belong to the whole server: another database's migration may have made it just now
@@ -7,8 +7,7 @@ EXCEPTION  -- roles belong to the whole server: another database's migration may
 END $$;
 GRANT USAGE ON SCHEMA offpeak TO offpeak_app;
 GRANT SELECT ON ALL TABLES IN SCHEMA offpeak TO offpeak_app;
-GRANT INSERT, UPDATE ON offpeak.supplier, offpeak.agent, offpeak.price_point, offpeak.demand TO offpeak_app;
-GRANT DELETE ON offpeak.price_point, offpeak.demand TO offpeak_app;
+GRANT INSERT, UPDATE ON offpeak.supplier, offpeak.agent, offpeak.price_point TO offpeak_app;
 REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA offpeak FROM PUBLIC;
 DO $$
 DECLARE f regprocedure;

@@ -373,3 +373,23 @@ def test_content_goes_after_its_time_and_digests_stay(
     assert (kept[done.job_id].request, kept[done.job_id].result) == (None, None)
     assert kept[running.job_id].request == b"sealed"
     assert books.rows("SELECT request_digest FROM offpeak.request_authorization")
+
+
+def test_pruning_the_market_keeps_what_opens_the_window_of_a_deployment_at_rest(
+    books: Books, fresh_database_url: str
+) -> None:
+    seller = books.seller(4)
+    accepted(books, seller)
+    with Books(fresh_database_url, role="none") as owner:
+        owner.connection.execute("UPDATE offpeak.capacity_event SET at = at - interval '2 days'")
+        owner.connection.execute(
+            "INSERT INTO offpeak.price_point VALUES"
+            " ('m', 'local', now() - interval '2 days', 0, 1, 1, 1, 1),"
+            " ('m', 'local', now(), 0, 1, 1, 1, 1)"
+        )
+    before = books.rows("SELECT id, occupied FROM offpeak.capacity_event ORDER BY id")
+
+    assert books.one("SELECT offpeak.prune_market('1 day', 100)")[0] == len(before) - 1 + 1
+
+    assert books.rows("SELECT id, occupied FROM offpeak.capacity_event") == before[-1:]
+    assert len(books.rows("SELECT * FROM offpeak.price_point")) == 1

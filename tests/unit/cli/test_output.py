@@ -7,11 +7,14 @@ from typer.testing import CliRunner
 
 from app.cli.buyer import terms_of
 from app.cli.errors import BadInput
+from app.cli.exits import Exit
 from app.cli.failures import describe
 from app.cli.output import Output, printable
 from app.cli.program import app
 from app.cli.question import QuestionOptions, read_question
 from app.cli.shown import offer_rows
+from app.client.errors import ProblemError
+from app.embedded.stack import ServiceEnded
 from tests.unit.client.gateway import offer
 
 
@@ -45,6 +48,17 @@ def test_an_unknown_failure_says_how_to_see_more() -> None:
     failure = describe(RuntimeError("boom\nand more"))
     assert failure.detail == "RuntimeError: boom"
     assert "--debug" in failure.next_step
+
+
+def test_a_process_that_ended_is_told_with_the_last_words_of_its_log() -> None:
+    failure = describe(ServiceEnded("gateway", status=1, log_tail="one\ntwo"))
+    assert (failure.code, failure.exit) == ("service-ended", Exit.FAILED)
+    assert failure.next_step == "its log ends: two"
+
+
+def test_a_refusal_of_the_gateway_has_its_own_exit_code() -> None:
+    problem = ProblemError(code="bad-schema", status=422, title="No", detail="why", figures={})
+    assert describe(problem).exit is Exit.REFUSED
 
 
 def test_terms_never_come_from_the_gateway() -> None:

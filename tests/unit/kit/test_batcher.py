@@ -152,13 +152,24 @@ async def test_draining_answers_what_was_taken_and_refuses_the_rest() -> None:
     assert batcher.queued == 0
 
 
-async def test_an_item_submitted_the_moment_an_answer_arrives_is_not_stranded() -> None:
+async def test_who_submits_again_as_soon_as_it_has_its_answer_is_not_left_waiting() -> None:
+    """A runner that has just found nothing more to do must not be counted on."""
+    batcher = batcher_of(Doubler())
+    async with asyncio.timeout(5):
+        for number in range(100):
+            assert await batcher.submit(number) == 2 * number
+
+
+async def test_a_cancelled_runner_takes_no_later_item_with_it() -> None:
     call = Doubler()
     batcher = batcher_of(call)
-
-    async def one_after_another() -> list[int]:
-        return [await batcher.submit(item) for item in range(20)]
-
-    async with asyncio.timeout(10):
-        found = await asyncio.gather(*(one_after_another() for _ in range(3)))
-    assert found == [[2 * item for item in range(20)]] * 3
+    call.gate.clear()
+    waiting = asyncio.create_task(batcher.submit(1))
+    await until_called(call, 1)
+    [runner] = batcher._runners
+    runner.cancel()
+    await asyncio.wait([runner])
+    waiting.cancel()
+    call.gate.set()
+    async with asyncio.timeout(5):
+        assert await batcher.submit(2) == 4

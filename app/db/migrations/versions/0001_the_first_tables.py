@@ -81,16 +81,6 @@ def upgrade() -> None:
         schema="offpeak",
     )
     op.create_table(
-        "demand",
-        sa.Column("release", sa.Text(), nullable=False),
-        sa.Column("region", sa.Text(), nullable=False),
-        sa.Column("second", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("code", sa.Text(), nullable=False),
-        sa.Column("count", sa.Integer(), nullable=False),
-        sa.PrimaryKeyConstraint("release", "region", "second", "code", name=op.f("pk_demand")),
-        schema="offpeak",
-    )
-    op.create_table(
         "hold",
         sa.Column("id", sa.Uuid(), nullable=False),
         sa.Column("account_id", sa.Uuid(), nullable=False),
