@@ -67,8 +67,9 @@ class PostRequest:
         wire = await read_json(scope, receive, decoder=DECODER, limit_bytes=self._limit_bytes)
         presented = presented_of(wire)
         payer = presented.authorization.payer
-        job_id = await self._service.accept(presented)
-        view = await self._service.wait(job_id, payer=payer, wait_seconds=wait_seconds)
+        accepted = await self._service.accept(presented)
+        job_id = accepted.job_id
+        view = await self._service.wait(accepted, payer=payer, wait_seconds=wait_seconds)
         status = 200
         if view is None:
             view = await self._service.view(job_id, payer=payer)

@@ -148,7 +148,8 @@ class Site:
 
     def worker(self, name: str = "worker") -> None:
         """Start a worker."""
-        self.start(name, self.environment(), "-m", "app.cli", "work")
+        process = self.start(name, self.environment(), "-m", "app.cli", "work")
+        process.wait_ready(lambda: "worker started" in process.log_tail(), timeout_seconds=60)
 
     def engine(self, name: str = "engine", *, slots: int = 4, delay_seconds: float = 0.0) -> str:
         """Start a fault engine that answers `PROMPT` honestly, at a pace; return its URL."""
