@@ -66,9 +66,6 @@ class Settings(BaseSettings):
         max_length=128,
         description="Name of this process; every replica needs its own.",
     )
-    internal_url: str = Field(
-        default="", description="How other gateways reach this one; host and port when empty."
-    )
 
     # What wallets sign for.
     chain_id: int = Field(
@@ -98,12 +95,6 @@ class Settings(BaseSettings):
     content_key_file: Path | None = Field(
         default=None, description="File holding `content_key`; wins over the value."
     )
-    internal_secret: SecretStr | None = Field(
-        default=None, description="Authenticates gateways to each other, 64 hex digits."
-    )
-    internal_secret_file: Path | None = Field(
-        default=None, description="File holding `internal_secret`; wins over the value."
-    )
 
     # Limits.
     max_body_bytes: int = Field(
@@ -111,9 +102,6 @@ class Settings(BaseSettings):
     )
     max_prompt_tokens: int = Field(
         default=131_072, ge=1, description="Longest prompt, whatever the model's context."
-    )
-    max_messages: int = Field(
-        default=256, ge=1, le=4_096, description="Most messages of one conversation."
     )
     open_jobs_per_wallet: int = Field(
         default=256, ge=1, description="Most unfinished jobs of one wallet."
@@ -140,9 +128,6 @@ class Settings(BaseSettings):
     quote_expiry_seconds: int = Field(
         default=60, ge=1, le=600, description="How long a quote may be accepted."
     )
-    hold_margin_seconds: Seconds = Field(
-        default=60, description="How long a hold outlives its job's deadline."
-    )
     retention_seconds: Seconds = Field(
         default=86_400, description="How long request and answer texts are kept."
     )
@@ -166,9 +151,6 @@ class Settings(BaseSettings):
     )
     market_keep_seconds: Seconds = Field(
         default=30 * 86_400, description="How long price points and capacity events are kept."
-    )
-    agent_dead_seconds: Seconds = Field(
-        default=25, description="An agent unheard for so long is given up."
     )
     ledger_check_seconds: Seconds = Field(
         default=600, description="How often the worker recomputes the books."
@@ -267,11 +249,6 @@ class Settings(BaseSettings):
         """Whether `dev fund` and other shortcuts may exist."""
         return self.environment == "development"
 
-    @property
-    def own_internal_url(self) -> str:
-        """How other gateways reach this one."""
-        return self.internal_url or f"http://{self.host}:{self.port}"
-
     def signing_key_bytes(self) -> bytes:
         """Return the 32-byte key of quotes and usage records.
 
@@ -283,10 +260,6 @@ class Settings(BaseSettings):
     def content_keys(self) -> list[bytes]:
         """Return the AES keys of stored content, the one for new content first."""
         return rules.required_keys("content_key", self.content_key)
-
-    def internal_secret_bytes(self) -> bytes:
-        """Return the secret that gateways share."""
-        return rules.required_keys("internal_secret", self.internal_secret)[0]
 
     def described(self) -> dict[str, str]:
         """Return every setting as text with secrets hidden, for `offpeak check`."""

@@ -11,7 +11,6 @@ from supplier_agent.protocol.answer import (
     AnswerAssembler,
     FinishReason,
     MalformedStream,
-    answer_digest,
     stream_limit_bytes,
 )
 from supplier_agent.protocol.errors import BadFrame, ProtocolError
@@ -107,7 +106,6 @@ __all__ = [
     "Settled",
     "Usage",
     "Welcome",
-    "answer_digest",
     "check_hello",
     "decode_data",
     "decode_from_agent",

@@ -76,8 +76,7 @@ class Site:
     _stack: ExitStack = field(default_factory=ExitStack)
     _keys: dict[str, str] = field(
         default_factory=lambda: {
-            f"OFFPEAK_{name}": secrets.token_hex(32)
-            for name in ("SIGNING_KEY", "CONTENT_KEY", "INTERNAL_SECRET")
+            f"OFFPEAK_{name}": secrets.token_hex(32) for name in ("SIGNING_KEY", "CONTENT_KEY")
         }
     )
 
