@@ -23,12 +23,13 @@ from app.quotes.quote import (
     make_quote,
     sign_quote,
 )
-from app.quotes.request import InferenceRequest, check_response_format
+from app.quotes.response_format import check_response_format
 from ledger.authorization import RequestAuthorization
 from ledger.commitment import request_digest
 from ledger.encoding import Address, Domain
 from ledger.signing import SigningKey
 from pricing.errors import RunTooLong
+from supplier_agent.protocol import InferenceRequest
 
 INLINE_CHARACTERS = 20_000
 """A longer prompt is counted in a thread: above it, counting would hold the loop over 5 ms."""

@@ -11,9 +11,8 @@ from starlette.types import Receive, Scope, Send
 from app.jobs.job import ENDED
 from app.kit.clock import utc_now
 from app.kit.ids import IdPrefix, format_id, parse_id
-from app.kit.raw_routes import Answer, RawRoute, header, read_json, send_json
+from app.kit.raw_routes import Answer, RawRoute, Strict, header, read_json, send_json
 from app.quotes.quote import Presented
-from app.quotes.request import InferenceRequest, Strict
 from app.requests.errors import BadPrefer
 from app.requests.schemas import JobOut, RequestIn
 from app.requests.service import RequestService
@@ -24,6 +23,7 @@ from app.wallets.signatures import parse_signature
 from ledger.authorization import RequestAuthorization
 from ledger.encoding import Domain, parse_bytes32
 from ledger.quote import Quote
+from supplier_agent.protocol import InferenceRequest
 
 router = APIRouter(prefix="/v1", tags=["requests"])
 

@@ -56,6 +56,8 @@ from supplier_agent.protocol.messages import (
     encode,
 )
 from supplier_agent.protocol.request import (
+    MAX_MESSAGES,
+    OUTPUT_TOKEN_LIMIT,
     InferenceRequest,
     JsonSchema,
     Message,
@@ -70,7 +72,9 @@ __all__ = [
     "MAX_CONTROL_BYTES",
     "MAX_DATA_PAYLOAD_BYTES",
     "MAX_HELD_LEASES",
+    "MAX_MESSAGES",
     "NONCE_BYTES",
+    "OUTPUT_TOKEN_LIMIT",
     "PROTOCOL_VERSION",
     "SUSPECT_SECONDS",
     "Accept",
