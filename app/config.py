@@ -45,6 +45,11 @@ class Settings(BaseSettings):
     migration_database_url: SecretStr | None = Field(
         default=None, description="Postgres, as the owner of the schema; only `migrate` uses it."
     )
+    operator_database_url: SecretStr | None = Field(
+        default=None,
+        description="Postgres, as a member of offpeak_operator, for `supplier`, `ledger clear` and"
+        " `dev fund`; `database_url` when it is not set.",
+    )
     redis_url: SecretStr | None = Field(
         default=None, description="Valkey or Redis. Without it the service is degraded, not down."
     )
@@ -248,6 +253,11 @@ class Settings(BaseSettings):
     def is_development(self) -> bool:
         """Whether `dev fund` and other shortcuts may exist."""
         return self.environment == "development"
+
+    @property
+    def operator_url(self) -> str:
+        """Where the operator's commands connect."""
+        return (self.operator_database_url or self.database_url).get_secret_value()
 
     def signing_key_bytes(self) -> bytes:
         """Return the 32-byte key of quotes and usage records.

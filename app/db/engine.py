@@ -7,7 +7,10 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 APP_ROLE = "offpeak_app"
-"""The restricted role: may read, may execute the public functions, may write three plain tables."""
+"""The gateway's and the worker's: reads all, changes money, slots and jobs by function only."""
+
+OPERATOR_ROLE = "offpeak_operator"
+"""Besides that says who serves, opens accounts, books deposits and lifts a halt."""
 
 
 class Database:
@@ -44,8 +47,8 @@ def sqlalchemy_url(url: str) -> str:
     return make_url(url).set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
 
 
-def open_database(url: str, *, pool_size: int = 8) -> Database:
-    """Open a lazy pool on `url`, a `postgresql://` URL of a member of the restricted role.
+def open_database(url: str, *, pool_size: int = 8, role: str = APP_ROLE) -> Database:
+    """Open a lazy pool on `url`, a `postgresql://` URL of a member of `role`.
 
     Every session drops to that role, whatever else the login may do.
     """
@@ -56,7 +59,7 @@ def open_database(url: str, *, pool_size: int = 8) -> Database:
         pool_timeout=5,
         connect_args={
             "application_name": "offpeak",
-            "options": f"-c role={APP_ROLE} -c jit=off -c timezone=UTC",
+            "options": f"-c role={role} -c jit=off -c timezone=UTC",
         },
     )
     return Database(engine)

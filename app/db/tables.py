@@ -178,6 +178,8 @@ ledger_halt = Table(
     Column("reason", Text, nullable=False),
     _time("halted_at", default=True),
     _time("cleared_at", nullable=True),
+    Column("cleared_because", Text),
+    CheckConstraint("(cleared_at IS NULL) = (cleared_because IS NULL)", "cleared"),
 )
 
 # --- suppliers and capacity -----------------------------------------------------------------

@@ -28,7 +28,7 @@ from app.client.terms import Terms
 from app.client.transport import Transport
 from app.client.wallet import Wallet
 from app.config import Settings
-from app.db.engine import open_database
+from app.db.engine import OPERATOR_ROLE, open_database
 from app.embedded.loopback import free_port
 from app.embedded.supervisor import ChildProcess, Command
 from app.finance.check import LedgerCheck, Report
@@ -209,7 +209,7 @@ class Site:
         self.start(name, environment, "-c", _AGENT, "run", *flat)
 
     async def _register(self, name: str, public: bytes) -> str:
-        database = open_database(self.database_url, pool_size=1)
+        database = open_database(self.database_url, pool_size=1, role=OPERATOR_ROLE)
         token = parse_address(self.settings().token_address)
         suppliers = SupplierService(database, asset=token)
         made = await suppliers.register(name, public)
@@ -258,7 +258,7 @@ class Site:
         return Buyer(self._stack.enter_context(client))
 
     async def _fund(self, payer: Address, amount: Nano) -> None:
-        database = open_database(self.database_url, pool_size=1)
+        database = open_database(self.database_url, pool_size=1, role=OPERATOR_ROLE)
         await FundingService(database, self.settings()).fund(payer, amount)
         await database.dispose()
 

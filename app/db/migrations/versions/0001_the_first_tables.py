@@ -220,6 +220,10 @@ def upgrade() -> None:
             "halted_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False
         ),
         sa.Column("cleared_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("cleared_because", sa.Text(), nullable=True),
+        sa.CheckConstraint(
+            "(cleared_at IS NULL) = (cleared_because IS NULL)", name=op.f("ck_ledger_halt_cleared")
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_ledger_halt")),
         schema="offpeak",
     )
