@@ -15,16 +15,27 @@ class Database:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        self._autocommit = engine.execution_options(isolation_level="AUTOCOMMIT")
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[AsyncConnection]:
         """Commit on a clean exit and roll back on any exception.
 
-        Nothing else in the code base commits. Keep the block short: no call to an
-        agent, a chain or a webhook belongs inside it.
+        Only this and `statement` commit. Keep the block short: no call to an agent, a chain or a
+        webhook belongs inside it.
         """
         async with self._engine.begin() as tx:
             yield tx
+
+    @asynccontextmanager
+    async def statement(self) -> AsyncGenerator[AsyncConnection]:
+        """Take exactly one statement, which is a transaction of its own.
+
+        Postgres commits it before it answers, or undoes it whole when it fails. It saves the two
+        round trips of BEGIN and COMMIT, which on the hot path cost more than the statement.
+        """
+        async with self._autocommit.connect() as connection:
+            yield connection
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncGenerator[AsyncConnection]:
