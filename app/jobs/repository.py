@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import select, text
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.db.calls import SqlRead
 from app.db.tables import job
 from app.jobs.errors import JobNotFound
 from app.jobs.job import ENDED, Job, JobState
@@ -21,8 +22,7 @@ class _QuoteId(msgspec.Struct):
 
 _QUOTE = msgspec.json.Decoder(_QuoteId)
 
-# As text, because building and compiling it anew for every answer cost 0.4 ms.
-_VIEW = text(
+_VIEW = SqlRead(
     "SELECT j.id, j.state, j.release, j.region, j.accepted_at, j.deadline_at, j.ended_at, j.result,"
     " j.content_until, j.failure_code, j.failure_detail, a.payer, a.quote, h.amount,"
     " (SELECT s.name FROM offpeak.lease l JOIN offpeak.agent g ON g.id = l.agent_id"
@@ -30,7 +30,7 @@ _VIEW = text(
     " ORDER BY l.attempt DESC LIMIT 1) AS supplier,"
     " (SELECT count(*) FROM offpeak.lease l WHERE l.job_id = j.id) AS attempts"
     " FROM offpeak.job j JOIN offpeak.request_authorization a ON a.digest = j.authorization_digest"
-    " JOIN offpeak.hold h ON h.id = j.id WHERE j.id = :job AND a.payer = :payer"
+    " JOIN offpeak.hold h ON h.id = j.id WHERE j.id = %(job)b AND a.payer = %(payer)t"
 )
 
 
@@ -51,10 +51,10 @@ class JobRepository:
         Raises:
             JobNotFound: there is none with this id, or it is another wallet's.
         """
-        found = await self._tx.execute(_VIEW, {"job": job_id, "payer": payer})
-        row = found.one_or_none()
-        if row is None:
+        found = await _VIEW.rows(self._tx, {"job": job_id, "payer": payer})
+        if not found:
             raise JobNotFound
+        [row] = found
         return Job(
             id=row.id,
             payer=Address(row.payer),
