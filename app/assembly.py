@@ -111,7 +111,6 @@ def build_gateway(settings: Settings) -> Gateway:
         max_prompt_tokens=settings.max_prompt_tokens,
     )
     sources = QuoteSources(catalogue, counter, market, ids, os.urandom)
-    metrics = Metrics()
     wakes = Wakes(valkey)
     waiters = JobWaiters(database, wakes)
     records = record_service_of(settings, database)

@@ -141,7 +141,7 @@ def measure(effort: Effort) -> Sequence[Row]:
             measured=median([each.gateway for each in found]) * MICRO,
             unit="us",
             bar=at_most(300),
-            note=f"{CONCURRENT} concurrent, {AGENTS} agents, 32 wallets; the driver's share is in it",
+            note=f"{CONCURRENT} concurrent, {AGENTS} agents, 32 wallets; with the driver",
         ),
         Row(
             name="accept Postgres CPU",

@@ -33,9 +33,7 @@ def open_site() -> Iterator[Site]:
 def open_serving_site(*, slots: int) -> Iterator[Site]:
     """Yield a site that serves, its engine answering at once; quotes last ten minutes."""
     with open_site() as site:
-        site.gateway(
-            offpeak_quote_expiry_seconds="600", offpeak_open_jobs_per_wallet="1000000"
-        )
+        site.gateway(offpeak_quote_expiry_seconds="600", offpeak_open_jobs_per_wallet="1000000")
         site.worker()
         site.engine(slots=slots)
         site.agent("agent", engine="engine", slots=slots)

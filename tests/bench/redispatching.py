@@ -17,7 +17,6 @@ from tests.integration.dispatch.scripted_agent import ScriptedAgent
 from tests.integration.seed import fund_wallet, register_agent
 
 
-
 async def offering(world: World, replica: Gateway) -> ScriptedAgent:
     seeded = await register_agent(world.database)
     [release] = world.releases.values()

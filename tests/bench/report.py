@@ -20,7 +20,9 @@ def print_table(rows: Sequence[Row]) -> None:
     for column in (1, 2):
         table.columns[column].justify = "right"
     for row in rows:
-        table.add_row(row.name, figure(row.measured, row.unit), bar_text(row), verdict(row), row.note)
+        table.add_row(
+            row.name, figure(row.measured, row.unit), bar_text(row), verdict(row), row.note
+        )
     Console(width=None if os.isatty(1) else 180).print(table)
 
 
@@ -43,7 +45,11 @@ def verdict(row: Row) -> str:
     if row.bar is None:
         return ""
     distance = abs(row.measured - row.bar.value) / row.bar.value * PERCENT
-    return f"[green]met[/] by {distance:.0f} %" if row.is_met else f"[red]missed[/] by {distance:.0f} %"
+    return (
+        f"[green]met[/] by {distance:.0f} %"
+        if row.is_met
+        else f"[red]missed[/] by {distance:.0f} %"
+    )
 
 
 def document(rows: Sequence[Row], *, quick: bool) -> str:

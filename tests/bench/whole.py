@@ -31,9 +31,7 @@ from tests.bench.processes import open_serving_site
 
 CONCURRENT = 16
 SLOTS = 32
-ENGINE_BODY = (
-    b'{"messages":[{"role":"user","content":"' + PROMPT.encode() + b'"}],"max_tokens":32}'
-)
+ENGINE_BODY = b'{"messages":[{"role":"user","content":"' + PROMPT.encode() + b'"}],"max_tokens":32}'
 
 
 @dataclass(frozen=True, slots=True)
