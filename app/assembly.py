@@ -112,7 +112,6 @@ def build_gateway(settings: Settings) -> Gateway:
         max_run_seconds=settings.run_seconds_max,
     )
     sources = QuoteSources(catalogue, counter, market, ids, os.urandom)
-    metrics = Metrics()
     wakes = Wakes(valkey)
     waiters = JobWaiters(database, wakes)
     records = record_service_of(settings, database)

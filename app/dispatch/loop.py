@@ -52,7 +52,7 @@ class DispatchLoop:
         if accepted:
             marked = sorted(accepted)
             accepted.clear()
-            async with self._database.transaction() as tx:
+            async with self._database.statement() as tx:
                 await AttemptRepository(tx).mark_running(marked)
 
     async def sweep(self, *, now: float) -> None:
@@ -74,7 +74,7 @@ class DispatchLoop:
             for agent_id, session in sorted(self._dispatcher.sessions.items())
         ]
         if ages:
-            async with self._database.transaction() as tx:
+            async with self._database.statement() as tx:
                 await SessionRepository(tx).seen(ages)
 
     async def bury(self, *, now: float) -> None:
