@@ -241,9 +241,13 @@ class Site:
 
     def buyer(self, *, tokens: float = 1.0, gateway: str = "gateway") -> "Buyer":
         """Return a new buyer with money."""
+        return self.buyer_of(self.wallet(Nano(int(tokens * NANO_PER_TOKEN))), gateway)
+
+    def wallet(self, amount: Nano = Nano(NANO_PER_TOKEN)) -> Wallet:
+        """Return a new wallet with money."""
         wallet = Wallet(secrets.token_bytes(32))
-        asyncio.run(self._fund(wallet.address, Nano(int(tokens * NANO_PER_TOKEN))))
-        return self.buyer_of(wallet, gateway)
+        asyncio.run(self._fund(wallet.address, amount))
+        return wallet
 
     def buyer_of(self, wallet: Wallet, gateway: str = "gateway") -> "Buyer":
         """Return a buyer on an existing wallet."""
