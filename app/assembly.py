@@ -90,7 +90,6 @@ def build_gateway(settings: Settings) -> Gateway:
     metrics = Metrics()
     market_loop = MarketLoop(
         database,
-        rules,
         fresh=timedelta(seconds=settings.fresh_seconds),
         watch=lambda snapshot: show_slots(snapshot, metrics),
     )
@@ -111,7 +110,6 @@ def build_gateway(settings: Settings) -> Gateway:
         max_prompt_tokens=settings.max_prompt_tokens,
     )
     sources = QuoteSources(catalogue, counter, market, ids, os.urandom)
-    metrics = Metrics()
     wakes = Wakes(valkey)
     waiters = JobWaiters(database, wakes)
     records = record_service_of(settings, database)
