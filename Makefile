@@ -25,7 +25,7 @@ up: environment
 
 test: environment
 	@echo "test: pytest"
-	@.venv/bin/python -m pytest -q -n $(WORKERS)
+	@.venv/bin/python -m pytest -q -n $(WORKERS) --dist loadgroup
 
 check: environment
 	@echo "check: format"
@@ -37,7 +37,7 @@ check: environment
 	@echo "check: imports"
 	@.venv/bin/lint-imports --no-logo
 	@echo "check: tests"
-	@.venv/bin/python -m pytest -q -n $(WORKERS)
+	@.venv/bin/python -m pytest -q -n $(WORKERS) --dist loadgroup
 
 format: environment
 	@.venv/bin/ruff format .

@@ -35,7 +35,10 @@ class Settings(BaseSettings):
         env_prefix="OFFPEAK_", frozen=True, extra="ignore", validate_default=True
     )
 
-    environment: Literal["development", "production"] = "development"
+    environment: Literal["development", "production"] = Field(
+        default="development",
+        description="Production refuses whatever is only good for development.",
+    )
 
     # Stores.
     database_url: SecretStr = Field(description="Postgres, as the restricted application role.")
@@ -45,20 +48,32 @@ class Settings(BaseSettings):
     redis_url: SecretStr | None = Field(
         default=None, description="Valkey or Redis. Without it the service is degraded, not down."
     )
-    database_pool_size: int = Field(default=10, ge=1, le=200)
+    database_pool_size: int = Field(
+        default=10, ge=1, le=200, description="Postgres connections of one process."
+    )
 
     # Where this process listens and how others reach it.
-    public_url: str = "http://127.0.0.1:8700"
-    host: str = "127.0.0.1"
-    port: int = Field(default=8700, ge=0, le=65_535)
-    replica_id: str = Field(default_factory=default_replica_id, min_length=1, max_length=128)
-    internal_url: str = Field(
-        default="", description="How other gateways reach this one; host and port when empty."
+    public_url: str = Field(
+        default="http://127.0.0.1:8700", description="Where buyers and agents reach the gateway."
+    )
+    host: str = Field(default="127.0.0.1", description="Address to listen on.")
+    port: int = Field(
+        default=8700, ge=0, le=65_535, description="Port to listen on; 0 takes a free one."
+    )
+    replica_id: str = Field(
+        default_factory=default_replica_id,
+        min_length=1,
+        max_length=128,
+        description="Name of this process; every replica needs its own.",
     )
 
     # What wallets sign for.
-    chain_id: int = Field(default=31_337, ge=1, lt=2**53)
-    token_address: Address = rules.placeholder_address(1)
+    chain_id: int = Field(
+        default=31_337, ge=1, lt=2**53, description="EIP-155 id of the chain that wallets sign for."
+    )
+    token_address: Address = Field(
+        default=rules.placeholder_address(1), description="The settlement token."
+    )
     treasury_address: Address = Field(
         default=rules.placeholder_address(2), description="verifyingContract of authorizations."
     )
@@ -70,62 +85,105 @@ class Settings(BaseSettings):
     signing_key: SecretStr | None = Field(
         default=None, description="secp256k1 key of quotes and usage records, 64 hex digits."
     )
-    signing_key_file: Path | None = None
+    signing_key_file: Path | None = Field(
+        default=None, description="File holding `signing_key`; wins over the value."
+    )
     content_key: SecretStr | None = Field(
         default=None,
         description="AES-256 key of stored content, 64 hex digits; more lines are older keys.",
     )
-    content_key_file: Path | None = None
-    internal_secret: SecretStr | None = Field(
-        default=None, description="Authenticates gateways to each other, 64 hex digits."
+    content_key_file: Path | None = Field(
+        default=None, description="File holding `content_key`; wins over the value."
     )
-    internal_secret_file: Path | None = None
 
     # Limits.
-    max_body_bytes: int = Field(default=262_144, ge=1_024, le=16_777_216)
-    max_prompt_tokens: int = Field(default=131_072, ge=1)
-    max_messages: int = Field(default=256, ge=1, le=4_096)
-    open_jobs_per_wallet: int = Field(default=256, ge=1)
-    accept_queue_length: int = Field(default=2_000, ge=1)
-    settle_queue_length: int = Field(default=2_000, ge=1)
-    wait_default_seconds: Seconds = 60
-    wait_max_seconds: int = Field(default=300, ge=1, le=300)
-    run_seconds_max: Seconds = 600
+    max_body_bytes: int = Field(
+        default=262_144, ge=1_024, le=16_777_216, description="Largest request body."
+    )
+    max_prompt_tokens: int = Field(
+        default=131_072, ge=1, description="Longest prompt, whatever the model's context."
+    )
+    open_jobs_per_wallet: int = Field(
+        default=256, ge=1, description="Most unfinished jobs of one wallet."
+    )
+    accept_queue_length: int = Field(
+        default=2_000,
+        ge=1,
+        description="Acceptances that may wait for the database; more get `busy`.",
+    )
+    settle_queue_length: int = Field(
+        default=2_000, ge=1, description="Settlements that may wait for the database."
+    )
+    wait_default_seconds: Seconds = Field(
+        default=60, description="How long POST /v1/requests waits for the answer without `Prefer`."
+    )
+    wait_max_seconds: int = Field(
+        default=300, ge=1, le=300, description="The longest wait that `Prefer` may ask for."
+    )
+    run_seconds_max: Seconds = Field(
+        default=600, description="The longest that one job may hold its slot."
+    )
 
     # Times.
-    quote_expiry_seconds: int = Field(default=60, ge=1, le=600)
-    hold_margin_seconds: Seconds = 60
-    retention_seconds: Seconds = 86_400
-    sweep_interval_seconds: float = Field(default=1.0, gt=0, le=60)
-    market_refresh_seconds: float = Field(default=1.0, gt=0, le=10)
-    price_point_interval_seconds: float = Field(default=1.0, gt=0, le=10)
-    price_stale_seconds: Seconds = 10
-    floor_refresh_seconds: Seconds = 30
-    fresh_seconds: Seconds = 15
+    quote_expiry_seconds: int = Field(
+        default=60, ge=1, le=600, description="How long a quote may be accepted."
+    )
+    retention_seconds: Seconds = Field(
+        default=86_400, description="How long request and answer texts are kept."
+    )
+    sweep_interval_seconds: float = Field(
+        default=1.0, gt=0, le=60, description="How often overdue jobs are ended."
+    )
+    market_refresh_seconds: float = Field(
+        default=1.0, gt=0, le=10, description="How often a gateway reads the market."
+    )
+    price_point_interval_seconds: float = Field(
+        default=1.0, gt=0, le=10, description="How often a price point is stored."
+    )
+    price_stale_seconds: Seconds = Field(
+        default=10, description="The oldest price point that may be quoted from."
+    )
+    floor_refresh_seconds: Seconds = Field(
+        default=30, description="How long measured cost sums are reused."
+    )
+    fresh_seconds: Seconds = Field(
+        default=15, description="An agent unheard for so long gets no new work."
+    )
     market_keep_seconds: Seconds = Field(
         default=30 * 86_400, description="How long price points and capacity events are kept."
     )
-    agent_dead_seconds: Seconds = 25
     ledger_check_seconds: Seconds = Field(
         default=600, description="How often the worker recomputes the books."
     )
-    drain_seconds: Seconds = 30
+    drain_seconds: Seconds = Field(
+        default=30, description="How long a stopping gateway finishes what runs."
+    )
 
     # Pricing. The prior, one typical request, stands in for cost until enough is measured.
     prior_input_tokens: int = Field(
         default=400, ge=1, le=10**6, description="Prompt of the typical request that is the prior."
     )
-    prior_output_tokens: int = Field(default=200, ge=1, le=10**6)
-    prior_prefill_tokens_per_second: int = Field(default=300, ge=1, le=10**6)
-    prior_decode_tokens_per_second: int = Field(default=20, ge=1, le=10**6)
+    prior_output_tokens: int = Field(
+        default=200, ge=1, le=10**6, description="Answer of the typical request."
+    )
+    prior_prefill_tokens_per_second: int = Field(
+        default=300, ge=1, le=10**6, description="Prompt speed of one slot, until measured."
+    )
+    prior_decode_tokens_per_second: int = Field(
+        default=20, ge=1, le=10**6, description="Answer speed of one slot, until measured."
+    )
     prior_ask: Amount = Field(
         default="0.000002000", description="What its supplier asks for one slot-second."
     )
     prior_overhead: Amount = Field(
         default="0.000005000", description="Gateway and payment cost of one request."
     )
-    price_margin_ppm: Ppm = 150_000
-    price_curve_version: int = Field(default=1, ge=1)
+    price_margin_ppm: Ppm = Field(
+        default=150_000, description="Margin on top of cost, in millionths."
+    )
+    price_curve_version: int = Field(
+        default=1, ge=1, description="Number of the curve; raise it with every change."
+    )
     price_curve: tuple[tuple[Ppm, Ppm], ...] = Field(
         default=(
             (0, 1_000_000),
@@ -135,9 +193,13 @@ class Settings(BaseSettings):
         ),
         description="Load against price factor, both in millionths; factors never fall.",
     )
-    floor_window_seconds: Seconds = 86_400
+    floor_window_seconds: Seconds = Field(
+        default=86_400, description="Trailing window of measured cost."
+    )
 
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        default="INFO", description="Least severe level that is logged."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -187,11 +249,6 @@ class Settings(BaseSettings):
         """Whether `dev fund` and other shortcuts may exist."""
         return self.environment == "development"
 
-    @property
-    def own_internal_url(self) -> str:
-        """How other gateways reach this one."""
-        return self.internal_url or f"http://{self.host}:{self.port}"
-
     def signing_key_bytes(self) -> bytes:
         """Return the 32-byte key of quotes and usage records.
 
@@ -203,10 +260,6 @@ class Settings(BaseSettings):
     def content_keys(self) -> list[bytes]:
         """Return the AES keys of stored content, the one for new content first."""
         return rules.required_keys("content_key", self.content_key)
-
-    def internal_secret_bytes(self) -> bytes:
-        """Return the secret that gateways share."""
-        return rules.required_keys("internal_secret", self.internal_secret)[0]
 
     def described(self) -> dict[str, str]:
         """Return every setting as text with secrets hidden, for `offpeak check`."""

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-SECRET_FILES = ("signing_key", "content_key", "internal_secret")
+SECRET_FILES = ("signing_key", "content_key")
 DEVELOPMENT_CHAIN_IDS = frozenset({1_337, 31_337})
 KEY = re.compile(r"(0x)?[0-9a-fA-F]{64}")
 SECRET_FILE_LIMIT = 4_096

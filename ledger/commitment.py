@@ -9,6 +9,7 @@ from typing import Final
 from ledger.hashing import require_32_bytes, sha256
 
 REQUEST_TAG: Final = b"offpeak/request@v1\n"
+ANSWER_TAG: Final = b"offpeak/answer@v1\n"
 REQUEST_COMMIT_TAG: Final = b"offpeak/request-commit@v1\n"
 RESPONSE_COMMIT_TAG: Final = b"offpeak/response-commit@v1\n"
 
@@ -34,10 +35,22 @@ def request_commit(salt: bytes, digest: bytes) -> bytes:
     return sha256(salted + require_32_bytes("request digest", digest))
 
 
-def response_commit(salt: bytes, canonical: bytes) -> bytes:
-    """The usage record's `responseCommit`: to the answer's RFC 8785 form, under its salt.
+def answer_digest(content: str, finish_reason: str) -> bytes:
+    """What the supplier's statement calls `response_digest`, 32 bytes.
+
+    SHA-256 over the tag, the finish reason, a line feed and the content in UTF-8.
+    """
+    return sha256(ANSWER_TAG + finish_reason.encode() + b"\n" + content.encode())
+
+
+def response_commit(salt: bytes, digest: bytes) -> bytes:
+    """The usage record's `responseCommit`: to an answer's digest, under the record's salt.
+
+    To the digest and not to the text, because records are signed after a crash too, when the
+    text may be gone. A job without an answer commits to 32 zero bytes.
 
     Raises:
-        BadLength: the salt is not 32 bytes.
+        BadLength: salt or digest is not 32 bytes.
     """
-    return sha256(RESPONSE_COMMIT_TAG + require_32_bytes("salt", salt) + canonical)
+    salted = RESPONSE_COMMIT_TAG + require_32_bytes("salt", salt)
+    return sha256(salted + require_32_bytes("answer digest", digest))

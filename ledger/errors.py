@@ -123,7 +123,7 @@ class InsufficientFunds(HoldError):
     code = "insufficient-funds"
 
     def __init__(self, *, available: int, required: int) -> None:
-        super().__init__(f"{required} nano required, {available} available")
+        super().__init__(f"{_tokens(required)} required, {_tokens(available)} available")
         self.available = available
         self.required = required
 
@@ -134,7 +134,10 @@ class FundsOnHold(HoldError):
     code = "funds-on-hold"
 
     def __init__(self, *, available: int, held: int, required: int) -> None:
-        super().__init__(f"{required} nano required, {available} available and {held} held")
+        super().__init__(
+            f"{_tokens(required)} required, {_tokens(available)} available"
+            f" and {_tokens(held)} held by open jobs"
+        )
         self.available = available
         self.held = held
         self.required = required
@@ -177,6 +180,12 @@ class ChargeExceedsHold(HoldError):
     code = "charge-exceeds-hold"
 
     def __init__(self, *, charge: int, hold: int) -> None:
-        super().__init__(f"charge of {charge} nano exceeds the hold of {hold}")
+        super().__init__(f"charge of {_tokens(charge)} exceeds the hold of {_tokens(hold)}")
         self.charge = charge
         self.hold = hold
+
+
+def _tokens(amount: int) -> str:
+    from ledger.money import Nano, format_amount  # noqa: PLC0415 -- money raises errors of this module
+
+    return format_amount(Nano(amount))

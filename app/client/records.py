@@ -8,7 +8,7 @@ from app.client.checks import Offer
 from app.client.documents import JobDocument
 from app.client.errors import RecordRefused
 from app.client.terms import Terms
-from ledger.commitment import request_commit
+from ledger.commitment import answer_digest, request_commit, response_commit
 from ledger.errors import BadSignature, MalformedTypedData, RecordInconsistent
 from ledger.signing import recover
 from ledger.usage import UsageRecord
@@ -38,6 +38,9 @@ def verify_record(job: JobDocument, offer: Offer, terms: Terms) -> UsageRecord:
     except (BadSignature, ValueError) as error:
         raise RecordRefused("signature", reason=str(error)) from None
     _check_against_offer(record, offer)
+    if job.answer is not None:
+        answered = answer_digest(job.answer.content, job.answer.finish_reason)
+        _require("responseCommit", record.response_commit == response_commit(record.salt, answered))
     return record
 
 

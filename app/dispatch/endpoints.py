@@ -118,6 +118,8 @@ class AgentEndpoint:
             while True:
                 event = await receive()
                 if event["type"] == "websocket.disconnect":
+                    # The server says so when it stops, before the application hears of it.
+                    session.abandoned |= event.get("code") == SERVICE_RESTART
                     return
                 frame = event.get("bytes")
                 if frame is not None:

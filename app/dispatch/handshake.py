@@ -48,6 +48,8 @@ class Handshake:
         opened = await self._open(hello, nonce=nonce, send=send)
         session = opened.session
         older = self._dispatcher.sessions.get(session.agent_id)
+        if older is not None and older.epoch > session.epoch:
+            raise SessionRefused("superseded", "a newer session of this agent is live")
         if older is not None:
             self._supersede(older)
         self._dispatcher.sessions[session.agent_id] = session

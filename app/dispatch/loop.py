@@ -151,7 +151,6 @@ class DispatchLoop:
         self._dispatcher.forget(lease_id)
         if session is not None:
             self._outcomes.stop(session, lease_id)
-        self._outcomes.waiters.announce(attempt.work.accepted.job_id)
 
     async def _stop_again(self, session: AgentSession, lease_id: UUID, *, now: float) -> None:
         """Tell an agent again; one that lives and long says nothing does not have the lease."""

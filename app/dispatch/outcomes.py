@@ -27,6 +27,9 @@ Result = TypeVar("Result")
 RETRY_SECONDS = 0.25
 """Between tries while Postgres is away; the agent keeps its result meanwhile."""
 
+NO_CAPACITY = frozenset({"busy", "engine-busy", "no-slot"})
+"""Reasons that mean nobody had room; after any other, suppliers had their chance and failed."""
+
 log = structlog.get_logger()
 
 
@@ -116,8 +119,9 @@ class Outcomes:
         self.jobs_queued.set()
 
     def answer(self, session: AgentSession, lease_id: UUID, *, settled: bool) -> None:
-        """Tell an agent that what became of a lease has committed."""
-        session.send(
+        """Tell an agent, over the session it has by now, that a lease's end has committed."""
+        live = self.dispatcher.sessions.get(session.agent_id, session)
+        live.send(
             Settled(
                 lease=format_id(IdPrefix.LEASE, lease_id),
                 outcome="settled" if settled else "refused",
@@ -126,7 +130,7 @@ class Outcomes:
 
     async def fail_job(self, job_id: UUID, lease_id: UUID | None, step: GiveBack) -> None:
         """End a job for good: hold released, zero-charge record, its buyer told."""
-        code = "supplier-failed" if step.fault else "no-capacity"
+        code = "no-capacity" if step.reason in NO_CAPACITY else "supplier-failed"
         item = EndItem(
             job_id=job_id,
             lease_id=lease_id,

@@ -16,7 +16,7 @@ from ledger.encoding import Address
 from ledger.signing import SigningKey
 
 KEY_BYTES = 32
-SECRETS = ("signing_key", "content_key", "internal_secret")
+SECRETS = ("signing_key", "content_key")
 """Settings that are read from files of the home."""
 
 

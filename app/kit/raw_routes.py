@@ -53,6 +53,10 @@ class RawRoute:
         await self.endpoint(scope, receive, send)
 
 
+class Strict(msgspec.Struct, forbid_unknown_fields=True, frozen=True, gc=False):
+    """A wire object that refuses fields it does not know."""
+
+
 class Disconnected(Exception):
     """The client went away before its body was complete."""
 

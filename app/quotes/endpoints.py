@@ -10,8 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from app.kit.errors import MalformedRequest
 from app.kit.ids import IdPrefix, format_id
-from app.kit.raw_routes import Answer, RawRoute, read_json, send_json
-from app.quotes.request import InferenceRequest, Strict
+from app.kit.raw_routes import Answer, RawRoute, Strict, read_json, send_json
 from app.quotes.schemas import QuoteIn, QuoteOut
 from app.quotes.service import OfferedQuote, Question, QuoteService
 from ledger.encoding import Domain, parse_address
@@ -19,6 +18,7 @@ from ledger.errors import BadAddress
 from ledger.money import format_amount
 from pricing.floor import Floor
 from pricing.rates import Rates
+from supplier_agent.protocol import InferenceRequest
 
 PPM_DIGITS = 6
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from app.quotes import request as rules
 from app.wallets.schemas import AddressText, Amount
+from supplier_agent.protocol import MAX_MESSAGES, OUTPUT_TOKEN_LIMIT
 
 Hex32 = Annotated[str, Field(pattern="^0x[0-9a-fA-F]{64}$")]
 HexBytes = Annotated[str, Field(pattern="^0x([0-9a-fA-F]{2})*$")]
@@ -60,8 +60,8 @@ class InferenceRequestIn(Wire):
     """What is asked of the model. Only fields that are sent count; none may be null."""
 
     model: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._/-]{0,127}$")]
-    messages: Annotated[list[MessageIn], Field(min_length=1, max_length=rules.MAX_MESSAGES)]
-    max_output_tokens: Annotated[int, Field(ge=1, le=rules.OUTPUT_TOKEN_LIMIT)]
+    messages: Annotated[list[MessageIn], Field(min_length=1, max_length=MAX_MESSAGES)]
+    max_output_tokens: Annotated[int, Field(ge=1, le=OUTPUT_TOKEN_LIMIT)]
     temperature: Annotated[float, Field(ge=0, le=2)] | Unsent = optional()
     top_p: Annotated[float, Field(gt=0, le=1)] | Unsent = optional()
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)] | Unsent = optional()

@@ -11,9 +11,8 @@ from starlette.types import Receive, Scope, Send
 from app.jobs.job import ENDED
 from app.kit.clock import utc_now
 from app.kit.ids import IdPrefix, format_id, parse_id
-from app.kit.raw_routes import Answer, RawRoute, header, read_json, send_json
+from app.kit.raw_routes import Answer, RawRoute, Strict, header, read_json, send_json
 from app.quotes.quote import Presented
-from app.quotes.request import InferenceRequest, Strict
 from app.requests.errors import BadPrefer
 from app.requests.schemas import JobOut, RequestIn
 from app.requests.service import RequestService
@@ -24,6 +23,7 @@ from app.wallets.signatures import parse_signature
 from ledger.authorization import RequestAuthorization
 from ledger.encoding import Domain, parse_bytes32
 from ledger.quote import Quote
+from supplier_agent.protocol import InferenceRequest
 
 router = APIRouter(prefix="/v1", tags=["requests"])
 
@@ -67,8 +67,9 @@ class PostRequest:
         wire = await read_json(scope, receive, decoder=DECODER, limit_bytes=self._limit_bytes)
         presented = presented_of(wire)
         payer = presented.authorization.payer
-        job_id = await self._service.accept(presented)
-        view = await self._service.wait(job_id, payer=payer, wait_seconds=wait_seconds)
+        accepted = await self._service.accept(presented)
+        job_id = accepted.job_id
+        view = await self._service.wait(accepted, payer=payer, wait_seconds=wait_seconds)
         status = 200
         if view is None:
             view = await self._service.view(job_id, payer=payer)

@@ -52,7 +52,7 @@ class RequestService:
         self._parts = parts
         self._terms = terms
 
-    async def accept(self, presented: Presented) -> UUID:
+    async def accept(self, presented: Presented) -> Accepted:
         """Return the job that this acceptance made, now or earlier; its work has been handed on.
 
         Raises:
@@ -68,7 +68,7 @@ class RequestService:
         accepted = await self._parts.admission.accept(checked, places)
         if accepted.is_new:
             self._hand_on(accepted, presented)
-        return accepted.job_id
+        return accepted
 
     async def _check(self, presented: Presented) -> CheckedAcceptance:
         terms = self._terms
@@ -114,15 +114,20 @@ class RequestService:
             replica=outcome.replica or "",
         )
 
-    async def wait(self, job_id: UUID, *, payer: Address, wait_seconds: float) -> JobView | None:
+    async def wait(
+        self, accepted: Accepted, *, payer: Address, wait_seconds: float
+    ) -> JobView | None:
         """Return the job once it has ended, None when the wait is over first.
 
         Raises:
             JobFailed: it ended without an answer.
         """
-        if not await self._parts.waiters.wait(job_id, wait_seconds):
-            return None
-        view = await self.view(job_id, payer=payer)
+        job_id = accepted.job_id
+        view = None if accepted.is_new else await self.view(job_id, payer=payer)
+        if view is None or not view.job.state.is_final:
+            if not await self._parts.waiters.wait(job_id, wait_seconds):
+                return None
+            view = await self.view(job_id, payer=payer)
         if view.job.state in (JobState.FAILED, JobState.EXPIRED, JobState.CANCELLED):
             raise JobFailed(
                 job_id=job_id,

@@ -257,7 +257,7 @@ class LlamaCpp:
     ) -> InferenceRequest:
         return InferenceRequest(
             model=self._release.id,
-            messages=messages,
+            messages=list(messages),
             max_output_tokens=max_output_tokens,
             temperature=0.0,
             seed=0,

@@ -3,11 +3,14 @@
 Engine defaults differ and change; a request that names none must not depend on them.
 """
 
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
+from msgspec import UnsetType
 
 from supplier_agent.protocol import InferenceRequest
+
+Sent = TypeVar("Sent")
 
 _RANDOM_SEED: Final = 4_294_967_295
 """llama.cpp's word for a seed of its own choice."""
@@ -42,15 +45,15 @@ def engine_body(request: InferenceRequest, *, slot: int, defaults: SamplingDefau
         "top_k": 0,
         "min_p": 0.0,
         "repeat_penalty": 1.0,
-        "seed": request.seed if request.seed is not None else _RANDOM_SEED,
+        "seed": _either(request.seed, _RANDOM_SEED),
         "presence_penalty": _either(request.presence_penalty, defaults.presence_penalty),
         "frequency_penalty": _either(request.frequency_penalty, defaults.frequency_penalty),
-        "stop": request.stop or (),
+        "stop": _either(request.stop, []),
     }
-    if request.response_format is not None:
+    if not isinstance(request.response_format, UnsetType):
         body["response_format"] = request.response_format
     return msgspec.json.encode(body)
 
 
-def _either(asked: float | None, default: float) -> float:
-    return default if asked is None else asked
+def _either(asked: Sent | UnsetType, default: Sent) -> Sent:
+    return default if isinstance(asked, UnsetType) else asked

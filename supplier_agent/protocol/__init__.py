@@ -11,7 +11,6 @@ from supplier_agent.protocol.answer import (
     AnswerAssembler,
     FinishReason,
     MalformedStream,
-    answer_digest,
     stream_limit_bytes,
 )
 from supplier_agent.protocol.errors import BadFrame, ProtocolError
@@ -57,6 +56,8 @@ from supplier_agent.protocol.messages import (
     encode,
 )
 from supplier_agent.protocol.request import (
+    MAX_MESSAGES,
+    OUTPUT_TOKEN_LIMIT,
     InferenceRequest,
     JsonSchema,
     Message,
@@ -71,7 +72,9 @@ __all__ = [
     "MAX_CONTROL_BYTES",
     "MAX_DATA_PAYLOAD_BYTES",
     "MAX_HELD_LEASES",
+    "MAX_MESSAGES",
     "NONCE_BYTES",
+    "OUTPUT_TOKEN_LIMIT",
     "PROTOCOL_VERSION",
     "SUSPECT_SECONDS",
     "Accept",
@@ -107,7 +110,6 @@ __all__ = [
     "Settled",
     "Usage",
     "Welcome",
-    "answer_digest",
     "check_hello",
     "decode_data",
     "decode_from_agent",

@@ -5,13 +5,13 @@ reason of stop, length or tool_calls, AND a final usage, AND `[DONE]`; engines s
 `[DONE]` after an error too, and an aborted stream carries usage.
 """
 
-import hashlib
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, TypeAlias, cast, get_args
 
 import msgspec
 from msgspec import Meta
 
+from ledger.commitment import answer_digest
 from supplier_agent.protocol.errors import ProtocolError
 from supplier_agent.protocol.messages import Usage
 
@@ -21,7 +21,6 @@ BYTES_PER_TOKEN = 1024
 """Most bytes of events one output token may take; engines send 200 to 300."""
 BYTES_PER_STREAM = 65_536
 """Room for the events that carry no token: role, usage, comments."""
-_TAG: Final = b"offpeak/answer@v1\n"
 _FINISHES: Final = frozenset(get_args(FinishReason))
 _NULL_BYTES: Final = b"null"
 _NULL: Final = msgspec.Raw(_NULL_BYTES)
@@ -56,11 +55,6 @@ class Answer:
     def digest(self) -> bytes:
         """The 32 bytes the supplier's statement names as response digest."""
         return answer_digest(self.content, self.finish_reason)
-
-
-def answer_digest(content: str, finish_reason: FinishReason) -> bytes:
-    """Return SHA-256 over the tag, the finish reason, a line feed and the content in UTF-8."""
-    return hashlib.sha256(_TAG + finish_reason.encode() + b"\n" + content.encode()).digest()
 
 
 def stream_limit_bytes(max_output_tokens: int) -> int:
@@ -104,7 +98,7 @@ class AnswerAssembler:
     def __init__(self, *, max_output_tokens: int) -> None:
         self._limit = stream_limit_bytes(max_output_tokens)
         self._received = 0
-        self._partial = b""
+        self._partial = bytearray()
         self._texts: list[str] = []
         self._finish: FinishReason | None = None
         self._usage: Usage | None = None
@@ -124,10 +118,13 @@ class AnswerAssembler:
         self._received += len(piece)
         if self._received > self._limit:
             raise MalformedStream("too-large", f"over {self._limit} bytes")
-        *lines, self._partial = (self._partial + piece).split(b"\n")
+        self._partial += piece
         before = len(self._texts)
-        for line in lines:
-            self._take_line(line.rstrip(b"\r"))
+        if b"\n" in piece:  # else a hostile stream of tiny pieces would be searched again and again
+            *lines, rest = bytes(self._partial).split(b"\n")
+            self._partial = bytearray(rest)
+            for line in lines:
+                self._take_line(line.rstrip(b"\r"))
         return "".join(self._texts[before:])
 
     def finish(self) -> Answer:

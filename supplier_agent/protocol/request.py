@@ -1,53 +1,75 @@
-"""The inference request object, as a buyer's request digest covers it.
+"""The inference request object: an allow-list with ranges, and its canonical form.
 
-A RUN carries its canonical (RFC 8785) bytes untouched; `decode_request` gives them types.
-Only what is listed here can reach an engine.
+Only fields that the buyer sent are part of the canonical form, and none may be null: the request
+digest must not depend on anybody's defaults. A RUN carries the canonical bytes untouched;
+`decode_request` gives them their types back. Only what is listed here can reach an engine.
 """
 
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
+from ledger.encoding import canonical_json
 from supplier_agent.protocol.errors import BadFrame
 
+MAX_MESSAGES = 256
+OUTPUT_TOKEN_LIMIT = 1_000_000
 
-class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One turn. Content is text only."""
+ModelName = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9._/-]{0,127}\Z")]
+Stop = Annotated[str, Meta(min_length=1, max_length=64)]
+Penalty = Annotated[float, Meta(ge=-2, le=2)]
+
+
+class Message(msgspec.Struct, forbid_unknown_fields=True, frozen=True, gc=False):
+    """One turn of the conversation. Text only; a system message may be empty."""
 
     role: Literal["system", "user", "assistant"]
-    content: Annotated[str, Meta(min_length=1)]
+    content: str
 
 
-class JsonSchema(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A named JSON schema; its bytes are handed to the engine as they came."""
+class JsonSchema(msgspec.Struct, forbid_unknown_fields=True, frozen=True, gc=False):
+    """A named JSON schema that the answer must satisfy."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=64)]
-    schema: msgspec.Raw
+    name: Annotated[str, Meta(pattern=r"\A[a-zA-Z0-9_-]{1,64}\Z")]
+    schema: dict[str, object]
 
 
-class ResponseFormat(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Constrains the answer to a schema."""
+class ResponseFormat(msgspec.Struct, forbid_unknown_fields=True, frozen=True, gc=False):
+    """How the answer is constrained."""
 
     type: Literal["json_schema"]
     json_schema: JsonSchema
 
 
 class InferenceRequest(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True
+    msgspec.Struct, forbid_unknown_fields=True, frozen=True, gc=False, kw_only=True
 ):
-    """What a buyer asked for. Absent fields get the agent's explicit defaults."""
+    """A validated request, as far as that is possible without the model."""
 
-    model: Annotated[str, Meta(min_length=1, max_length=128)]
-    messages: Annotated[tuple[Message, ...], Meta(min_length=1, max_length=4096)]
-    max_output_tokens: Annotated[int, Meta(ge=1, le=1_048_576)]
-    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
-    top_p: Annotated[float, Meta(gt=0, le=1)] | None = None
-    seed: Annotated[int, Meta(ge=0, lt=2**32)] | None = None
-    stop: Annotated[tuple[str, ...], Meta(max_length=16)] | None = None
-    presence_penalty: Annotated[float, Meta(ge=-2, le=2)] | None = None
-    frequency_penalty: Annotated[float, Meta(ge=-2, le=2)] | None = None
-    response_format: ResponseFormat | None = None
+    model: ModelName
+    messages: Annotated[list[Message], Meta(min_length=1, max_length=MAX_MESSAGES)]
+    max_output_tokens: Annotated[int, Meta(ge=1, le=OUTPUT_TOKEN_LIMIT)]
+    temperature: Annotated[float, Meta(ge=0, le=2)] | UnsetType = UNSET
+    top_p: Annotated[float, Meta(gt=0, le=1)] | UnsetType = UNSET
+    seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] | UnsetType = UNSET
+    stop: Annotated[list[Stop], Meta(min_length=1, max_length=4)] | UnsetType = UNSET
+    presence_penalty: Penalty | UnsetType = UNSET
+    frequency_penalty: Penalty | UnsetType = UNSET
+    response_format: ResponseFormat | UnsetType = UNSET
+
+    def canonical(self) -> bytes:
+        """Return the RFC 8785 form of exactly the fields the buyer sent.
+
+        Raises:
+            NotCanonical: text or a schema number has no such form.
+        """
+        return canonical_json(self.plain())
+
+    def plain(self) -> dict[str, object]:
+        """Return the request as JSON objects."""
+        built: dict[str, object] = msgspec.to_builtins(self)
+        return built
 
 
 _DECODER = msgspec.json.Decoder(InferenceRequest)

@@ -92,8 +92,7 @@ class Site:
     _stack: ExitStack = field(default_factory=ExitStack)
     _keys: dict[str, str] = field(
         default_factory=lambda: {
-            f"OFFPEAK_{name}": secrets.token_hex(32)
-            for name in ("SIGNING_KEY", "CONTENT_KEY", "INTERNAL_SECRET")
+            f"OFFPEAK_{name}": secrets.token_hex(32) for name in ("SIGNING_KEY", "CONTENT_KEY")
         }
     )
 
@@ -164,7 +163,8 @@ class Site:
 
     def worker(self, name: str = "worker") -> None:
         """Start a worker."""
-        self.start(name, self.environment(), "-m", "app.cli", "work")
+        process = self.start(name, self.environment(), "-m", "app.cli", "work")
+        process.wait_ready(lambda: "worker started" in process.log_tail(), timeout_seconds=60)
 
     def engine(
         self, name: str = "engine", *, slots: int = 4, delay_seconds: float = 0.0, **script: object

@@ -76,7 +76,6 @@ def measure(rounds: int) -> Figures:
                 "OFFPEAK_REDIS_URL": valkey.url,
                 "OFFPEAK_SIGNING_KEY": secrets.token_hex(32),
                 "OFFPEAK_CONTENT_KEY": secrets.token_hex(32),
-                "OFFPEAK_INTERNAL_SECRET": secrets.token_hex(32),
             }
             found = [one_round(settings) for _ in range(rounds)]
     finally:

@@ -14,7 +14,7 @@ from ledger.authorization import (
     Withdrawal,
     authorization_domain,
 )
-from ledger.commitment import request_commit, request_digest, response_commit
+from ledger.commitment import answer_digest, request_commit, request_digest, response_commit
 from ledger.encoding import Domain, canonical_json, parse_address, uuid_bytes32
 from ledger.hashing import keccak256, sha256
 from ledger.money import Nano
@@ -45,7 +45,7 @@ CANONICAL_REQUEST = canonical_json(
         "max_output_tokens": 64,
     }
 )
-CANONICAL_ANSWER = canonical_json({"content": "Billing", "finish_reason": "stop"})
+ANSWER = ("Billing", "stop")
 REQUEST = request_digest(SALT, CANONICAL_REQUEST)
 NOW = 1_790_000_000
 BEYOND_DOUBLE = 2**53 + 1
@@ -148,7 +148,7 @@ RECORD = UsageRecord(
     outcome=Outcome.COMPLETED,
     corrects_record=NO_RECORD,
     request_commit=request_commit(SALT, REQUEST),
-    response_commit=response_commit(SALT, CANONICAL_ANSWER),
+    response_commit=response_commit(SALT, answer_digest(*ANSWER)),
     completed_at=NOW + 4,
     include_by=NOW + 4 + 86_400,
     salt=SALT,

@@ -71,6 +71,16 @@ class World:
         async with await psycopg.AsyncConnection.connect(self.owner_url) as connection:
             await connection.execute(statement, values)
 
+    @asynccontextmanager
+    async def locked_wallet(self, wallet: Wallet) -> AsyncIterator[None]:
+        """Hold a wallet's row, so that nothing of it settles meanwhile."""
+        async with await psycopg.AsyncConnection.connect(self.owner_url) as connection:
+            await connection.execute(
+                "SELECT FROM offpeak.wallet_balance WHERE account_id = %s FOR UPDATE",
+                (wallet.account_id,),
+            )
+            yield
+
     async def job(self, job_id: UUID) -> Mapping[str, object]:
         return await self.row("SELECT * FROM offpeak.job WHERE id = :id", id=job_id)
 
@@ -99,6 +109,8 @@ class Gateway:
         self.wakes = parts.wakes
         self.metrics = parts.metrics
         self.url = ""
+        self.stopping = asyncio.Event()
+        """Set to have the HTTP server stop, as SIGTERM does, before the application."""
 
     def start(self, placed: Placed) -> None:
         """Dispatch as the accepting replica does."""
@@ -192,20 +204,27 @@ async def gateway(world: World, name: str, *, loops: bool = True) -> AsyncIterat
     if loops:
         tasks.append(asyncio.create_task(service.run()))
     serving = asyncio.create_task(server._serve(sockets=[listener]))
+    stopping = asyncio.create_task(stop(server, running.stopping))
     try:
         if valkey is not None:
             await asyncio.wait_for(wakes.listening.wait(), 10)
         yield running
     finally:
         await service.close()
-        server.should_exit = True
-        await serving
+        running.stopping.set()
+        await asyncio.gather(stopping, serving)
         for task in tasks:
             task.cancel()
         with suppress(asyncio.CancelledError):
             await asyncio.gather(*tasks, return_exceptions=True)
         if valkey is not None:
             await valkey.aclose()
+
+
+async def stop(server: uvicorn.Server, stopping: asyncio.Event) -> None:
+    """Have the server end its connections and stop, once `stopping` is set."""
+    await stopping.wait()
+    server.should_exit = True
 
 
 def open_world(

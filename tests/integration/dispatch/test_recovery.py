@@ -376,3 +376,48 @@ async def test_leases_of_an_agent_that_no_replica_hears_are_found_and_moved(
         )
         await spare.serve(await spare.next_run())
         assert (await ended(two, placed))["state"] == "completed"
+
+
+async def test_a_result_whose_settlement_is_under_way_is_answered_in_the_next_session(
+    world: World, replica: Gateway, wallet: Wallet, agent_at: AgentAt
+) -> None:
+    agent = await agent_at(replica)
+    placed = await world.accept(wallet)
+    replica.start(placed)
+    run = await agent.next_run()
+    async with world.locked_wallet(wallet):
+        await agent.serve(run)
+        await world.until("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
+        await agent.hang_up()
+        await agent.dial(replica.url, held=(run.lease,))
+    assert await replica.waiters.wait(placed.job_id, 20)
+    await agent.until(lambda: bool(agent.of_lease(Settled, run.lease)))
+    assert agent.of_lease(Settled, run.lease)[0].outcome == "settled"
+    assert await records(world, placed) == 1
+
+
+async def test_many_dials_at_once_leave_one_live_session(
+    world: World, replica: Gateway, agent_at: AgentAt
+) -> None:
+    first = await agent_at(replica)
+    twins = [
+        ScriptedAgent(first.seeded, fingerprint=first.fingerprint, region=first.region)
+        for _ in range(6)
+    ]
+    await asyncio.gather(*(twin.dial(replica.url) for twin in twins))
+    everyone = [first, *twins]
+
+    async def alone() -> None:
+        while sum(not one.closed.is_set() for one in everyone) > 1:  # noqa: ASYNC110 -- many sources
+            await asyncio.sleep(0.02)
+
+    async with asyncio.timeout(20):
+        await alone()
+    row = await world.row(
+        "SELECT epoch, state FROM offpeak.agent_session WHERE agent_id = :id",
+        id=first.seeded.agent_id,
+    )
+    session = replica.service.dispatcher.sessions[first.seeded.agent_id]
+    assert row == {"epoch": session.epoch, "state": "online"}
+    for one in everyone:
+        await one.leave()

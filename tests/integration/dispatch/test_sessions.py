@@ -143,15 +143,20 @@ async def test_a_silent_agent_is_evicted_and_a_crowd_of_them_is_not(
     await asyncio.gather(*(agent.leave() for agent in agents))
 
 
+@pytest.mark.parametrize("first", ["server", "application"])
 async def test_a_clean_shutdown_leaves_the_work_with_its_agent(
-    world: World, replica: Gateway, wallet: Wallet, agent_at: AgentAt
+    world: World, replica: Gateway, wallet: Wallet, agent_at: AgentAt, first: str
 ) -> None:
     agent = await agent_at(replica)
     placed = await world.accept(wallet)
     replica.start(placed)
     await agent.next_run()
-    await replica.service.close()
+    if first == "server":
+        replica.stopping.set()
+    else:
+        await replica.service.close()
     await agent.until(agent.closed.is_set)
+    await replica.service.close()
     lease = await world.lease(placed.lease_id)
     assert lease["state"] == "active"
     assert len(agent.all_of(Run)) == 1

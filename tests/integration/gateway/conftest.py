@@ -45,7 +45,6 @@ def gateway_settings(database_url: str, redis_url: str | None, **given: object) 
             "redis_url": redis_url,
             "signing_key": secrets.token_hex(32),
             "content_key": secrets.token_hex(32),
-            "internal_secret": secrets.token_hex(32),
             **given,
         }
     )

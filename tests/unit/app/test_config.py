@@ -21,7 +21,6 @@ PRODUCTION: dict[str, object] = {
     "receipt_anchor_address": "0x" + "6b" * 20,
     "signing_key": KEY,
     "content_key": KEY,
-    "internal_secret": KEY,
 }
 
 
@@ -38,7 +37,6 @@ def settings(**given: object) -> Settings:
 def test_a_database_is_all_that_development_needs() -> None:
     held = settings(database_url=DATABASE)
     assert held.is_development
-    assert held.own_internal_url == "http://127.0.0.1:8700"
 
 
 def test_the_environment_is_read_with_its_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +54,6 @@ def test_complete_production_settings_are_taken() -> None:
     [
         ("signing_key", None),
         ("content_key", None),
-        ("internal_secret", None),
         ("signing_key", "11" * 32),
         ("signing_key", f"{1:064x}"),
         ("treasury_address", "0x" + "0" * 39 + "2"),

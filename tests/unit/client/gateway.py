@@ -9,7 +9,7 @@ from app.client.checks import Offer, check_offer
 from app.client.documents import JobDocument, QuoteDocument
 from app.client.terms import Terms
 from ledger.authorization import NO_DELEGATION, RequestAuthorization
-from ledger.commitment import request_commit
+from ledger.commitment import answer_digest, request_commit, response_commit
 from ledger.encoding import Domain, parse_address, uuid_bytes32
 from ledger.money import Nano, format_amount
 from ledger.quote import Quote
@@ -119,7 +119,7 @@ def record_for(accepted: Offer, **changed: Any) -> UsageRecord:
         outcome=Outcome.COMPLETED,
         corrects_record=NO_RECORD,
         request_commit=request_commit(salt, quote.request_digest),
-        response_commit=b"\x55" * 32,
+        response_commit=response_commit(salt, answer_digest("Hello.", "stop")),
         completed_at=NOW + 2,
         include_by=NOW + 86_402,
         salt=salt,

@@ -27,6 +27,7 @@ def test_an_honest_record_is_returned() -> None:
         ("acceptDigest", {"accept_digest": b"\x01" * 32}),
         ("modelRevision", {"model_revision": b"\x01" * 32}),
         ("requestCommit", {"request_commit": b"\x01" * 32}),
+        ("responseCommit", {"response_commit": b"\x01" * 32}),
         ("heldNano", {"held_nano": Nano(9_440), "released_nano": Nano(3_200)}),
         ("inputRateNano", {"input_rate_nano": Nano(20_000_001)}),
     ],

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.commitment import request_commit, request_digest, response_commit
+from ledger.commitment import answer_digest, request_commit, request_digest, response_commit
 from ledger.errors import BadLength
 
 SALT = bytes(range(32))
@@ -37,9 +37,20 @@ def test_a_salt_is_32_bytes(length: int) -> None:
     with pytest.raises(BadLength, match="salt"):
         request_commit(salt, bytes(32))
     with pytest.raises(BadLength, match="salt"):
-        response_commit(salt, b"")
+        response_commit(salt, bytes(32))
 
 
 def test_a_request_commit_covers_a_digest_of_32_bytes() -> None:
     with pytest.raises(BadLength, match="request digest"):
         request_commit(SALT, bytes(31))
+
+
+def test_a_response_commit_covers_a_digest_of_32_bytes() -> None:
+    with pytest.raises(BadLength, match="answer digest"):
+        response_commit(SALT, b"an answer")
+
+
+def test_an_answers_digest_covers_why_it_ended() -> None:
+    expected = hashlib.sha256(b"offpeak/answer@v1\nstop\nHello").digest()
+    assert answer_digest("Hello", "stop") == expected
+    assert answer_digest("Hello", "length") != expected

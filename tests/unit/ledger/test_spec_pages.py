@@ -14,7 +14,7 @@ from ledger.authorization import (
     RevokeDelegation,
     Withdrawal,
 )
-from ledger.commitment import request_commit, request_digest, response_commit
+from ledger.commitment import answer_digest, request_commit, request_digest, response_commit
 from ledger.errors import LedgerError
 from ledger.quote import Quote
 from ledger.typed_data import MAX_TEXT_BYTES, TypedMessage
@@ -96,5 +96,5 @@ def test_the_commitment_example_holds() -> None:
     salt = unhex(example["salt"])
     request = request_commit(salt, unhex(example["request_digest"]))
     assert request == unhex(example["request_commit"])
-    response = response_commit(salt, example["answer"].encode())
+    response = response_commit(salt, answer_digest(**example["answer"]))
     assert response == unhex(example["response_commit"])

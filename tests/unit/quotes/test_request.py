@@ -9,12 +9,9 @@ from pydantic import ValidationError
 from app.kit.errors import KitError
 from app.kit.raw_routes import decoded
 from app.quotes.errors import BadSchema
-from app.quotes.request import (
-    MAX_SCHEMA_BYTES,
-    InferenceRequest,
-    check_response_format,
-)
+from app.quotes.response_format import MAX_SCHEMA_BYTES, check_response_format
 from app.quotes.schemas import InferenceRequestIn
+from supplier_agent.protocol import InferenceRequest
 
 DECODER = msgspec.json.Decoder(InferenceRequest)
 PLAIN: dict[str, object] = {

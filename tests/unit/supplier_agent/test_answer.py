@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.commitment import answer_digest
 from supplier_agent.protocol import (
     Answer,
     AnswerAssembler,
     MalformedStream,
     Usage,
-    answer_digest,
     stream_limit_bytes,
 )
 
