@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
+from app.db.failures import away
+
 APP_ROLE = "offpeak_app"
 """The restricted role: may read, may execute the public functions, may write three plain tables."""
 
@@ -22,9 +24,18 @@ class Database:
 
         Nothing else in the code base commits. Keep the block short: no call to an
         agent, a chain or a webhook belongs inside it.
+
+        Raises:
+            DatabaseAway: there is no connection, or it broke; what was written may have committed.
         """
-        async with self._engine.begin() as tx:
-            yield tx
+        try:
+            async with self._engine.begin() as tx:
+                yield tx
+        except Exception as error:
+            instead = away(error)
+            if instead is None:
+                raise
+            raise instead from error
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncGenerator[AsyncConnection]:
