@@ -15,13 +15,13 @@ from tests.waiting import wait_until
 OPEN_JOBS = "SELECT count(*) AS n FROM offpeak.job WHERE ended_at IS NULL"
 HALF_ENDED = "SELECT count(*) AS n FROM offpeak.lease WHERE state IN ('active', 'ending')"
 JOBS = (
-    "SELECT j.id, j.state, j.failure_code, r.charged, r.amount, r.released,"
+    "SELECT j.id, a.payer, j.state, j.failure_code, r.charged, r.amount, r.released,"
     " (SELECT count(*) FROM offpeak.usage_record u WHERE u.record_id = j.id) AS records,"
     " (SELECT count(*) FROM offpeak.transfer t WHERE t.ref = j.id) AS charges,"
     " (SELECT count(*) FROM offpeak.lease l WHERE l.job_id = j.id AND l.state = 'done') AS served"
     " FROM offpeak.job j LEFT JOIN offpeak.hold_resolution r ON r.hold_id = j.id"
+    " JOIN offpeak.request_authorization a ON a.digest = j.authorization_digest"
 )
-UNSIGNED = "SELECT count(*) AS n FROM offpeak.usage_record WHERE signature IS NULL"
 MOST_AT_ONCE = """
     SELECT e.deployment_id, max(e.running) AS most FROM (
       SELECT deployment_id, sum(step) OVER (PARTITION BY deployment_id ORDER BY at, step) AS running
@@ -51,6 +51,12 @@ def count(site: Site, query: str) -> int:
     return int(row.n)
 
 
+def jobs_of(site: Site, payers: set[str]) -> dict[str, Any]:
+    """Return what the database says of these wallets' jobs, by id."""
+    found = [row for row in rows(site, JOBS) if row.payer in payers]
+    return {format_id(IdPrefix.JOB, row.id): row for row in found}
+
+
 def come_to_rest(site: Site, *, timeout_seconds: float = 90) -> None:
     """Return once no job is open and no slot taken."""
     wait_until(
@@ -62,7 +68,7 @@ def come_to_rest(site: Site, *, timeout_seconds: float = 90) -> None:
 def assert_whole(site: Site, notes: Notes) -> None:
     """Nothing accepted is lost, nothing charged twice, and both sides' books agree."""
     come_to_rest(site)
-    jobs = {format_id(IdPrefix.JOB, row.id): row for row in rows(site, JOBS)}
+    jobs = jobs_of(site, notes.payers)
     assert not notes.changed, notes.changed
     assert jobs.keys() == notes.jobs.keys() | notes.failed.keys()
     for job_id, row in jobs.items():

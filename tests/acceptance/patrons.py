@@ -32,6 +32,8 @@ class Notes:
     """Acceptances sent again, because nothing or a server error came back."""
     changed: list[str] = field(default_factory=list)
     """Jobs that were told twice and differently."""
+    payers: set[str] = field(default_factory=set)
+    """Whose jobs these are."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -117,7 +119,7 @@ def patrons(
     site: Site, wallets: Sequence[Wallet], *, gateways: Sequence[str], seed: int
 ) -> Iterator[Notes]:
     """Run a patron per wallet (a wallet may appear more than once) until the block ends."""
-    notes, stop = Notes(), threading.Event()
+    notes, stop = Notes(payers={wallet.address for wallet in wallets}), threading.Event()
     chance = random.Random(seed)
     people = [
         Patron(

@@ -52,6 +52,16 @@ class Stores:
         assert self._valkey is not None
         return self._valkey.url
 
+    @property
+    def is_postgres_up(self) -> bool:
+        """Whether Postgres runs."""
+        return self._postgres is not None and self._postgres.process.status() is None
+
+    @property
+    def is_valkey_up(self) -> bool:
+        """Whether Valkey runs."""
+        return self._valkey is not None and self._valkey.process.status() is None
+
     def start_postgres(self) -> None:
         """Start Postgres (it recovers from its log when it was killed)."""
         options = PostgresOptions(home=self.home, port=self._postgres_port, start_seconds=60)
