@@ -90,7 +90,6 @@ def build_gateway(settings: Settings) -> Gateway:
     metrics = Metrics()
     market_loop = MarketLoop(
         database,
-        rules,
         fresh=timedelta(seconds=settings.fresh_seconds),
         watch=lambda snapshot: show_slots(snapshot, metrics),
     )

@@ -52,6 +52,7 @@ BY_CODE: Final[Mapping[str, Exit]] = {
     "no-slot": Exit.TRY_LATER,
     "price-stale": Exit.TRY_LATER,
     "busy": Exit.TRY_LATER,
+    "database-away": Exit.TRY_LATER,
     "accepts-halted": Exit.TRY_LATER,
     "too-many-open-jobs": Exit.TRY_LATER,
     "job-failed": Exit.JOB_FAILED,

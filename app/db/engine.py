@@ -7,6 +7,8 @@ from typing import Any
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
+from app.db.failures import away
+
 APP_ROLE = "offpeak_app"
 """The gateway's and the worker's: reads all, changes money, slots and jobs by function only."""
 
@@ -26,11 +28,25 @@ class Database:
     async def transaction(self) -> AsyncGenerator[AsyncConnection]:
         """Commit on a clean exit and roll back on any exception.
 
+        <<<<<<< HEAD
         Only this and `statement` commit. Keep the block short: no call to an agent, a chain or a
         webhook belongs inside it.
+        =======
+        Nothing else in the code base commits. Keep the block short: no call to an
+        agent, a chain or a webhook belongs inside it.
+
+        Raises:
+            DatabaseAway: there is no connection, or it broke; what was written may have committed.
+        >>>>>>> reliability
         """
-        async with self._engine.begin() as tx:
-            yield tx
+        try:
+            async with self._engine.begin() as tx:
+                yield tx
+        except Exception as error:
+            instead = away(error)
+            if instead is None:
+                raise
+            raise instead from error
 
     @asynccontextmanager
     async def statement(self) -> AsyncGenerator[AsyncConnection]:
@@ -69,9 +85,10 @@ def open_database(url: str, *, pool_size: int = 8, role: str = APP_ROLE) -> Data
     # Two pools, because switching a connection's mode at each use costs more than a statement.
     for_statements = (pool_size + 1) // 2
     return Database(
-        _engine(url, pool_size=max(pool_size - for_statements, 1)),
+        _engine(url, role=role, pool_size=max(pool_size - for_statements, 1)),
         _engine(
             url,
+            role=role,
             pool_size=for_statements,
             isolation_level="AUTOCOMMIT",
             pool_reset_on_return=None,  # nothing is ever open on them
@@ -79,7 +96,7 @@ def open_database(url: str, *, pool_size: int = 8, role: str = APP_ROLE) -> Data
     )
 
 
-def _engine(url: str, **options: Any) -> AsyncEngine:
+def _engine(url: str, *, role: str, **options: Any) -> AsyncEngine:
     return create_async_engine(
         sqlalchemy_url(url),
         max_overflow=0,

@@ -270,6 +270,7 @@ price_point = Table(
     Column("floor_input", BigInteger, nullable=False),
     Column("floor_output", BigInteger, nullable=False),
     Column("floor_per_request", BigInteger, nullable=False),
+    Column("floor_ask", BigInteger, nullable=False),
     Column("curve_version", Integer, nullable=False),
     PrimaryKeyConstraint("release", "region", "at"),
 )

@@ -48,7 +48,7 @@ class Market:
             )
         points = build_price_point_loop(self.gateway.settings, self.gateway.database)
         await points.run_once(monotonic=time.monotonic())
-        await self.gateway.market_loop.run_once(monotonic=time.monotonic())
+        await self.gateway.market_loop.run_once()
 
 
 @asynccontextmanager

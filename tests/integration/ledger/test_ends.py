@@ -394,8 +394,8 @@ def test_pruning_the_market_keeps_what_opens_the_window_of_a_deployment_at_rest(
         owner.connection.execute("UPDATE offpeak.capacity_event SET at = at - interval '2 days'")
         owner.connection.execute(
             "INSERT INTO offpeak.price_point VALUES"
-            " ('m', 'local', now() - interval '2 days', 0, 1, 1, 1, 1),"
-            " ('m', 'local', now(), 0, 1, 1, 1, 1)"
+            " ('m', 'local', now() - interval '2 days', 0, 1, 1, 1, 1, 1),"
+            " ('m', 'local', now(), 0, 1, 1, 1, 1, 1)"
         )
     before = books.rows("SELECT id, occupied FROM offpeak.capacity_event ORDER BY id")
 

@@ -236,6 +236,7 @@ def upgrade() -> None:
         sa.Column("floor_input", sa.BigInteger(), nullable=False),
         sa.Column("floor_output", sa.BigInteger(), nullable=False),
         sa.Column("floor_per_request", sa.BigInteger(), nullable=False),
+        sa.Column("floor_ask", sa.BigInteger(), nullable=False),
         sa.Column("curve_version", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("release", "region", "at", name=op.f("pk_price_point")),
         schema="offpeak",
