@@ -108,6 +108,7 @@ def build_gateway(settings: Settings) -> Gateway:
         token=token,
         expiry=timedelta(seconds=settings.quote_expiry_seconds),
         max_prompt_tokens=settings.max_prompt_tokens,
+        min_run_seconds=settings.run_seconds_min,
         max_run_seconds=settings.run_seconds_max,
     )
     sources = QuoteSources(catalogue, counter, market, ids, os.urandom)

@@ -125,6 +125,9 @@ class Settings(BaseSettings):
     wait_max_seconds: int = Field(
         default=300, ge=1, le=300, description="The longest wait that `Prefer` may ask for."
     )
+    run_seconds_min: Seconds = Field(
+        default=20, description="The least time that a job gets, however short it looks."
+    )
     run_seconds_max: Seconds = Field(
         default=600, description="The longest that one job may hold its slot."
     )
@@ -222,6 +225,8 @@ class Settings(BaseSettings):
         problems = [*rules.curve_problems(self.price_curve), *self._key_problems()]
         if self.wait_default_seconds > self.wait_max_seconds:
             problems.append("wait_default_seconds is above wait_max_seconds")
+        if self.run_seconds_min > self.run_seconds_max:
+            problems.append("run_seconds_min is above run_seconds_max")
         if self.environment == "production":
             problems.extend(self._production_problems())
         if problems:

@@ -43,6 +43,7 @@ class QuoteTerms:
     token: Address
     expiry: timedelta
     max_prompt_tokens: int
+    min_run_seconds: int
     max_run_seconds: int
 
 
@@ -167,7 +168,7 @@ class QuoteService:
         seconds = self._sources.market.run_seconds(market, input_tokens, max_output_tokens)
         if seconds > self._terms.max_run_seconds:
             raise RunTooLong(seconds=seconds, limit_seconds=self._terms.max_run_seconds)
-        return seconds
+        return max(seconds, self._terms.min_run_seconds)
 
     def _validity(self) -> Validity:
         now = self._sources.market.now()

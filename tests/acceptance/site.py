@@ -110,6 +110,8 @@ class Site:
         given = {
             "OFFPEAK_ENVIRONMENT": "development",
             "OFFPEAK_DATABASE_URL": self.database_url,
+            # a job must outlive a restart of anything, also on a machine that does more than this
+            "OFFPEAK_RUN_SECONDS_MIN": "120",
             **({"OFFPEAK_REDIS_URL": self.redis_url} if self.redis_url else {}),
             **self._keys,
             **more,
