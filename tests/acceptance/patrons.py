@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from app.client.checks import Offer
+from app.client.checks import CheckedQuote
 from app.client.client import Client
 from app.client.documents import JobDocument
 from app.client.errors import GatewayUnreachable, ProblemError
@@ -73,15 +73,15 @@ class Patron:
     def run(self) -> None:
         """Ask one thing after another until told to stop, and then see the last one through."""
         while not self.stop.is_set():
-            offer = self._offer()
-            if offer is not None:
-                self._see_through(offer)
+            checked = self._offer()
+            if checked is not None:
+                self._see_through(checked)
 
     def _client(self) -> Client:
         return self.random.choice(self.clients)
 
-    def _offer(self) -> Offer | None:
-        """Return an offer, None when told to stop first."""
+    def _offer(self) -> CheckedQuote | None:
+        """Return a quote, None when told to stop first."""
         while not self.stop.is_set():
             client = self._client()
             try:
@@ -95,11 +95,11 @@ class Patron:
             self.stop.wait(PAUSE_SECONDS)
         return None
 
-    def _see_through(self, offer: Offer) -> None:
+    def _see_through(self, checked: CheckedQuote) -> None:
         """Send the acceptance until it is known what became of it."""
         while True:
             try:
-                job = self._client().accept(offer, wait_seconds=WAIT_SECONDS)
+                job = self._client().accept(checked, wait_seconds=WAIT_SECONDS)
             except GatewayUnreachable:
                 pass
             except ProblemError as problem:

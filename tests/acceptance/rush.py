@@ -5,7 +5,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle, islice
 
-from app.client.checks import Offer
+from app.client.checks import CheckedQuote
 from app.client.client import Client
 from app.client.errors import ProblemError
 from ledger.money import Nano
@@ -30,10 +30,10 @@ def rush(town: Town, k: int) -> Counter[str]:
         town.site.fund(wallet, Nano(k * offers[0].quote.max_charge_nano))
         start = threading.Barrier(CLIENTS)
 
-        def accept(client: Client, offer: Offer) -> str:
+        def accept(client: Client, checked: CheckedQuote) -> str:
             start.wait(60)
             try:
-                client.accept(offer, wait_seconds=0)
+                client.accept(checked, wait_seconds=0)
             except ProblemError as problem:
                 return problem.code
             return ADMITTED
@@ -44,16 +44,16 @@ def rush(town: Town, k: int) -> Counter[str]:
     return answers
 
 
-def equal_offers(clients: list[Client], pool: ThreadPoolExecutor) -> list[Offer]:
-    """Return an offer each, all with the same maximum charge: of the same price point."""
+def equal_offers(clients: list[Client], pool: ThreadPoolExecutor) -> list[CheckedQuote]:
+    """Return a quote each, all with the same maximum charge: of the same price point."""
     while True:
         offers = list(pool.map(offer_of, clients))
-        if len({offer.quote.max_charge_nano for offer in offers}) == 1:
+        if len({checked.quote.max_charge_nano for checked in offers}) == 1:
             return offers
 
 
-def offer_of(client: Client) -> Offer:
-    """Return an offer for an answer that uses its ceiling up."""
+def offer_of(client: Client) -> CheckedQuote:
+    """Return a quote for an answer that uses its ceiling up."""
     return client.quote(Buyer(client).question(max_output_tokens=CEILING))
 
 

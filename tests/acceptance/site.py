@@ -308,11 +308,11 @@ class Buyer:
     def ask_until_answered(self, *, timeout_seconds: float = 60) -> JobDocument:
         """Quote once, then send the same acceptance again until the job has ended."""
         found: list[JobDocument] = []
-        offer = self.client.quote(self.question())
+        checked = self.client.quote(self.question())
 
         def answered() -> bool:
             try:
-                job = self.client.accept(offer, wait_seconds=20)
+                job = self.client.accept(checked, wait_seconds=20)
             except (GatewayUnreachable, httpx.HTTPError):
                 return False
             except ProblemError as problem:

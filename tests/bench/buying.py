@@ -28,13 +28,13 @@ def acceptance_body(
     key: SigningKey, request: dict[str, object], quoted: bytes, domain: Domain
 ) -> bytes:
     """Return the body that accepts a quote, signed without looking: the gateway is ours."""
-    offer = orjson.loads(quoted)
-    message = offer["authorization"]["message"]
+    checked = orjson.loads(quoted)
+    message = checked["authorization"]["message"]
     digest = RequestAuthorization.parse(message).digest(domain)
     return orjson.dumps(
         {
-            "quote": offer["quote"],
-            "quote_signature": offer["signature"],
+            "quote": checked["quote"],
+            "quote_signature": checked["signature"],
             "request": request,
             "salt": SALT,
             "authorization": message,
