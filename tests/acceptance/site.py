@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 import app
 from app.capacity.suppliers import SupplierService
 from app.client.asking import Question, Turn
+from app.client.checks import Offer
 from app.client.client import Client
 from app.client.documents import JobDocument
 from app.client.errors import GatewayUnreachable, ProblemError
@@ -303,10 +304,14 @@ class Buyer:
         turns = (Turn("user", PROMPT),)
         return Question(model=RELEASE, turns=turns, max_output_tokens=max_output_tokens)
 
+    def offer(self) -> Offer:
+        """Return a checked offer for the question."""
+        return self.client.quote(self.question())
+
     def ask_until_answered(self, *, timeout_seconds: float = 60) -> JobDocument:
         """Quote once, then send the same acceptance again until the job has ended."""
         found: list[JobDocument] = []
-        offer = self.client.quote(self.question())
+        offer = self.offer()
 
         def answered() -> bool:
             try:

@@ -15,6 +15,7 @@ from tests.acceptance.endstate import (
     count,
     jobs_of,
 )
+from tests.acceptance.redispatch import kill_an_agent
 from tests.acceptance.site import Buyer
 from tests.acceptance.town import ENGINES, Town
 from tests.waiting import wait_until
@@ -81,6 +82,10 @@ def test_an_agent_that_is_told_to_stop_finishes_what_it_runs(town: Town) -> None
         assert town.stop("agent-1") == 0
         assert_each_answered_and_charged_once(town, buyers, asked)
     assert {one.result().attempts for one in asked} == {1}
+
+
+def test_buyers_see_nothing_of_an_agents_death_while_spare_slots_exist(town: Town) -> None:
+    assert kill_an_agent(town).between_leases
 
 
 def test_a_job_whose_only_agent_dies_fails_within_seconds_and_costs_nothing(town: Town) -> None:
