@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 import app
 from app.capacity.suppliers import SupplierService
 from app.client.asking import Question, Turn
+from app.client.checks import CheckedQuote
 from app.client.client import Client
 from app.client.documents import JobDocument
 from app.client.errors import GatewayUnreachable, ProblemError
@@ -305,10 +306,14 @@ class Buyer:
         turns = (Turn("user", PROMPT),)
         return Question(model=RELEASE, turns=turns, max_output_tokens=max_output_tokens)
 
+    def checked_quote(self) -> CheckedQuote:
+        """Return a checked quote for the question."""
+        return self.client.quote(self.question())
+
     def ask_until_answered(self, *, timeout_seconds: float = 60) -> JobDocument:
         """Quote once, then send the same acceptance again until the job has ended."""
         found: list[JobDocument] = []
-        checked = self.client.quote(self.question())
+        checked = self.checked_quote()
 
         def answered() -> bool:
             try:
