@@ -19,6 +19,7 @@ from app.db.migrate import head_revision
 from app.dispatch.dispatcher import DispatchParts
 from app.dispatch.metrics import DispatchMetrics
 from app.dispatch.service import DispatchNeeds, DispatchService, served_releases
+from app.dispatch.work import SlotSpeeds
 from app.jobs.waiters import JobWaiters
 from app.kit.batcher import BatchLimits
 from app.kit.cipher import ContentCipher
@@ -122,7 +123,12 @@ def build_gateway(settings: Settings) -> Gateway:
             cipher=cipher,
             wakes=wakes,
             releases=served_releases(
-                catalogue, lambda release: counter.tokenizer(release).count_text
+                catalogue,
+                lambda release: counter.tokenizer(release).count_text,
+                SlotSpeeds(
+                    settings.prior_prefill_tokens_per_second,
+                    settings.prior_decode_tokens_per_second,
+                ),
             ),
         ),
         DispatchNeeds(

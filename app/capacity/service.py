@@ -116,14 +116,18 @@ class MarketService:
     def run_seconds(self, market: PricedMarket, input_tokens: int, max_output_tokens: int) -> int:
         """Return how long a job may hold its slot, sized for the slowest fresh deployment.
 
+        One far slower than prices rest on waits for nobody: its word alone would make every
+        request of the market too long to sell.
+
         Raises:
             RunTooLong: longer than a lease may last.
         """
+        prior = self._rules.prior
         return run_seconds(
             input_tokens,
             max_output_tokens,
-            market.offer.slowest_prefill,
-            market.offer.slowest_decode,
+            max(market.offer.slowest_prefill, prior.prefill_tokens_per_second // 2),
+            max(market.offer.slowest_decode, prior.decode_tokens_per_second // 2),
         )
 
 

@@ -50,7 +50,6 @@ class GiveBack:
     fault: bool
     blame: bool
     lease_state: LeaseEnd
-    detail: str = ""
 
 
 FAILS: Final = MappingProxyType[FailKind, GiveBack](
@@ -185,5 +184,4 @@ def give_back(fault: AttemptFault, *, slot_free: bool) -> GiveBack:
         fault=True,
         blame=fault.blame,
         lease_state="lost" if slot_free else "ending",
-        detail=fault.detail,
     )

@@ -9,12 +9,13 @@ from pricing.rates import Rates
 from pricing.units import ceil_div
 
 ACCRUAL_FACTOR_PER_MILLE = 1500
-"""A supplier is paid for at most 1.5 x the slot time that its own speeds make of the tokens."""
+"""A supplier is paid for at most 1.5 x the slot time that its own speeds make of the tokens; a
+slower speed than prices rest on is its own loss, for nobody but the supplier vouches for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlotSpeeds:
-    """Tokens per second of one slot, as authorized with the deployment's offer; at least 1."""
+    """Tokens per second of one slot, as the deployment's offer says; at least 1."""
 
     prefill: int
     decode: int
@@ -23,6 +24,10 @@ class SlotSpeeds:
         """Return the slot time these tokens take, times per_mille / 1000, rounded up to 1 ms."""
         exact = per_mille * (input_tokens * self.decode + output_tokens * self.prefill)
         return ceil_div(exact, self.prefill * self.decode)
+
+    def at_least(self, least: "SlotSpeeds") -> "SlotSpeeds":
+        """Return these speeds, or `least` where they are slower."""
+        return SlotSpeeds(max(self.prefill, least.prefill), max(self.decode, least.decode))
 
     def accrual_cap_ms(self, *, input_tokens: int, output_tokens: int) -> int:
         """Return the most slot time that is paid for these tokens, in ms."""
@@ -40,6 +45,8 @@ class ServedRelease:
     id: str
     fingerprint: str
     count_text: Callable[[str], int]
+    priced: SlotSpeeds = SlotSpeeds(1, 1)
+    """The speeds that its prices rest on: no supplier is paid for being slower."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from app.db.migrate import migrate
 from app.dispatch.service import served_releases
+from app.dispatch.work import SlotSpeeds
 from app.embedded.postgres import EmbeddedPostgres, PostgresOptions
 from app.models.catalogue import Catalogue
 from app.models.tokenizer import CountingTokenizer
@@ -33,7 +34,9 @@ async def waits_for_slots(url: str, kills: int) -> list[float]:
     """Return the seconds of each kill."""
     catalogue = Catalogue()
     releases = served_releases(
-        catalogue, lambda one: CountingTokenizer(one, catalogue.folder_of(one)).count_text
+        catalogue,
+        lambda one: CountingTokenizer(one, catalogue.folder_of(one)).count_text,
+        SlotSpeeds(300, 20),
     )
     world = open_world(url, None, releases)
     wallet = await fund_wallet(world.database)

@@ -170,7 +170,9 @@ async def settle_all(url: str, jobs: int) -> Costs:
     endings = Endings(database, records, ids, queue_length=2_000)
     catalogue = Catalogue()
     [release] = served_releases(
-        catalogue, lambda one: CountingTokenizer(one, catalogue.folder_of(one)).count_text
+        catalogue,
+        lambda one: CountingTokenizer(one, catalogue.folder_of(one)).count_text,
+        SlotSpeeds(300, 20),
     ).values()
     agent = await register_agent(database)
     epoch = await offer_slots(database, agent)

@@ -3,12 +3,15 @@
 import asyncio
 import os
 import time
+from contextlib import AsyncExitStack
 from uuid import uuid4
 
 import pytest
 from sqlalchemy import text
 from websockets.asyncio.client import connect as dial
+from websockets.protocol import State
 
+from app.dispatch import endpoints
 from supplier_agent.protocol import (
     MAX_BEFORE_HELLO_BYTES,
     Refused,
@@ -47,6 +50,25 @@ async def test_an_agent_that_may_not_serve_is_told_so(
     agent.seeded = await register_agent(world.database, state=state)
     await agent.dial(replica.url)
     assert [m.code for m in agent.all_of(Refused)] == [code]
+
+
+async def test_connections_without_a_hello_are_bounded_and_keep_no_agent_out(
+    replica: Gateway, agent_at: AgentAt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1,500 sockets of one stranger stayed open, each with room for a 1 MiB message."""
+    monkeypatch.setattr(endpoints, "MAX_OPENING", 3)
+    async with AsyncExitStack() as stack:
+        strangers = [
+            await stack.enter_async_context(
+                dial(f"{replica.url}/v1/agents/connect", compression=None)
+            )
+            for _ in range(5)
+        ]
+        for ended in strangers[:2]:
+            await ended.wait_closed()
+        agent = await agent_at(replica)
+        assert agent.all_of(Welcome)
+        assert strangers[-1].state is State.OPEN
 
 
 @pytest.mark.parametrize("first", ["x" * (MAX_BEFORE_HELLO_BYTES + 1), b"\x01", "{}"])

@@ -1,6 +1,7 @@
 """Price points and the market's view on real Postgres."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 import httpx
@@ -145,3 +146,17 @@ async def test_the_quoted_price_covers_what_the_prior_supplier_asks(
     seller.offer(4)
     await price_market(gateway)
     assert gateway.market.price(MODEL, region=None).ask >= parse_amount(gateway.settings.prior_ask)
+
+
+async def test_one_supplier_that_calls_itself_slow_makes_no_request_too_long_to_sell(
+    gateway: Gateway, seller: Seller
+) -> None:
+    """One offer at a token a second refused every buyer a ceiling above about 190 tokens."""
+    seller.offer(4)
+    await price_market(gateway)
+    price = gateway.market.price(MODEL, region=None)
+    slow = replace(price.market.offer, slowest_prefill=1, slowest_decode=1)
+
+    seconds = gateway.market.run_seconds(replace(price.market, offer=slow), 100, 1_000)
+
+    assert seconds <= gateway.settings.run_seconds_max
