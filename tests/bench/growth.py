@@ -24,7 +24,7 @@ async def residents(site: Site, buyers: Buyers, requests: int) -> list[float]:
 
 def measure(effort: Effort) -> Sequence[Row]:
     """Return the growth, with the number of requests it was seen over."""
-    requests = effort.of(20_000, quick=1_000)
+    requests = effort.of(10_000, quick=1_000)
     with open_serving_site(slots=SLOTS) as site:
         found = run_async(residents(site, open_buyers(site, CONCURRENT), requests))
     half = found[len(found) // 2]
