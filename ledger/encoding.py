@@ -174,7 +174,7 @@ def canonical_json(value: object) -> bytes:
     Integers beyond 2^53 - 1 are refused, not rounded: write those as decimal strings.
 
     Where no number is a fraction and all keys are ASCII, sorted keys and minimal escapes are the
-    whole of that form, and the C encoder makes it, in a fifth of the time (a test compares).
+    whole of that form, and the C encoder makes it, in half the time (a test compares).
 
     Raises:
         NotCanonical: the value has no such form, or nests deeper than the interpreter allows.
