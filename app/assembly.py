@@ -113,6 +113,7 @@ def build_gateway(settings: Settings) -> Gateway:
         max_run_seconds=settings.run_seconds_max,
     )
     sources = QuoteSources(catalogue, counter, market, ids, os.urandom)
+    quotes = QuoteService(sources, terms, key=key)
     wakes = Wakes(valkey)
     waiters = JobWaiters(database, wakes)
     records = record_service_of(settings, database)
@@ -152,7 +153,7 @@ def build_gateway(settings: Settings) -> Gateway:
     )
     requests = RequestService(
         RequestParts(database, cipher, admission, market, dispatch.dispatcher, waiters, records),
-        RequestTerms(quote_signer=key.address, domain=domain, token=token),
+        RequestTerms(quotes.key, token),
     )
     return Gateway(
         settings=settings,
@@ -167,7 +168,7 @@ def build_gateway(settings: Settings) -> Gateway:
         counter=counter,
         market_loop=market_loop,
         market=market,
-        quotes=QuoteService(sources, terms, key=key),
+        quotes=quotes,
         wallets=WalletService(database, token=token),
         wakes=wakes,
         waiters=waiters,

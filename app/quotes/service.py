@@ -16,7 +16,9 @@ from app.models.tokenizer import CountingTokenizer
 from app.quotes.errors import PromptTooLong
 from app.quotes.quote import (
     Asked,
+    IssuedQuotes,
     Priced,
+    QuoteKey,
     SignedQuote,
     Validity,
     authorization_for,
@@ -117,12 +119,8 @@ class QuoteService:
     def __init__(self, sources: QuoteSources, terms: QuoteTerms, *, key: SigningKey) -> None:
         self._sources = sources
         self._terms = terms
-        self._key = key
-
-    @property
-    def signer(self) -> Address:
-        """The address whose signature makes a quote ours."""
-        return self._key.address
+        self._signing_key = key
+        self.key = QuoteKey(key.address, terms.domain, IssuedQuotes())
 
     async def quote(self, question: Question) -> OfferedQuote:
         """Return a signed quote for exactly this request.
@@ -159,8 +157,11 @@ class QuoteService:
             run_seconds=self._run_seconds(market, input_tokens, asked.max_output_tokens),
         )
         signed = sign_quote(
-            make_quote(asked, priced, self._validity()), key=self._key, domain=self._terms.domain
+            make_quote(asked, priced, self._validity()),
+            key=self._signing_key,
+            domain=self._terms.domain,
         )
+        self.key.issued.add(signed)
         nonce = self._sources.random_bytes(32)
         return OfferedQuote(signed, authorization_for(signed, nonce=nonce), price)
 

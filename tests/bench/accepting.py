@@ -59,9 +59,7 @@ class CheckOnly:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check and answer."""
         wire = await read_json(scope, receive, decoder=DECODER, limit_bytes=1_000_000)
-        gateway = self._gateway
-        signer = gateway.key.address
-        verify_acceptance(presented_of(wire), quote_signer=signer, domain=gateway.domain)
+        verify_acceptance(presented_of(wire), self._gateway.quotes.key)
         await send_json(send, b"{}")
 
 

@@ -11,6 +11,7 @@ from fastapi import FastAPI
 
 from app.assembly import Gateway, build_price_point_loop
 from app.config import Settings
+from app.db.engine import OPERATOR_ROLE, open_database
 from app.db.migrate import migrate
 from app.embedded.postgres import EmbeddedPostgres, PostgresOptions
 from app.kit.memory import settle_memory
@@ -63,9 +64,12 @@ async def open_market(*, agents: int, slots: int, wallets: int) -> AsyncIterator
         gateway = app.state.gateway
         assert isinstance(gateway, Gateway)
         keys = [SigningKey(secrets.token_bytes(32)) for _ in range(wallets)]
-        funding = FundingService(gateway.database, gateway.settings)
+        operators = open_database(url, pool_size=1, role=OPERATOR_ROLE)
         for key in keys:
-            await funding.fund(key.address, Nano(100 * NANO_PER_TOKEN))
+            await FundingService(operators, gateway.settings).fund(
+                key.address, Nano(100 * NANO_PER_TOKEN)
+            )
+        await operators.dispose()
         market = Market(
             app=app,
             gateway=gateway,

@@ -37,7 +37,7 @@ async def test_a_quote_is_signed_and_fixes_everything(
     found = answer.json()
     quote = Quote.parse(found["quote"])
     signature = bytes.fromhex(found["signature"][2:])
-    digest = check_quote(quote, signature, quote_signer=gateway.key.address, domain=gateway.domain)
+    digest = check_quote(quote, signature, gateway.quotes.key)
     assert found["digest"] == "0x" + digest.hex()
     assert quote.payer == wallet.address
     assert quote.model == MODEL
@@ -66,7 +66,7 @@ async def test_the_returned_authorization_is_ready_to_sign_and_passes_every_chec
         authorization=authorization,
         signature=wallet.key.sign(authorization.digest(gateway.domain)),
     )
-    checked = verify_acceptance(presented, quote_signer=gateway.key.address, domain=gateway.domain)
+    checked = verify_acceptance(presented, gateway.quotes.key)
     assert "0x" + checked.quote_digest.hex() == found["digest"]
 
 
