@@ -5,7 +5,16 @@ import time
 from typing import assert_never
 from uuid import UUID
 
-from app.dispatch.attempt import BUSY, FAILS, UNASKED_CANCEL, UNKNOWN, Attempt, Stage, give_back
+from app.dispatch.attempt import (
+    BUSY,
+    UNASKED_CANCEL,
+    UNDELIVERED,
+    UNKNOWN,
+    Attempt,
+    Stage,
+    failed,
+    give_back,
+)
 from app.dispatch.errors import AttemptFault, SessionRefused
 from app.dispatch.lease_repository import HeldLease, LeaseRepository
 from app.dispatch.metering import Evidence, evidence_of, meter
@@ -112,8 +121,7 @@ class Channel:
             case Done():
                 self._on_done(session, attempt, message)
             case Fail():
-                step = dataclasses.replace(FAILS[message.kind], detail=message.detail)
-                self._outcomes.give_back(session, attempt, step)
+                self._outcomes.give_back(session, attempt, failed(message, attempt.work))
             case Cancelled():
                 self._outcomes.give_back(session, attempt, UNASKED_CANCEL)
             case Busy():
@@ -140,9 +148,9 @@ class Channel:
         elif held.state == "done":
             self._outcomes.answer(session, lease_id, settled=True)
         else:
-            if held.state == "active":  # given up here, and not yet ended by anybody
-                await self._outcomes.move(lease_id, UNKNOWN)
             is_result = isinstance(message, Done)
+            if held.state == "active":  # given up here, and not yet ended by anybody
+                await self._outcomes.move(lease_id, UNDELIVERED if is_result else UNKNOWN)
             await self._outcomes.release(session, lease_id, is_result=is_result)
 
     async def _on_foreign(
