@@ -38,6 +38,8 @@ LARGEST_EXACT = 2**53 - 1
 STATUS: dict[type[Exception], int] = {
     # Reaching the gateway.
     kit.Busy: 503,
+    kit.DatabaseUnavailable: 503,
+    kit.DatabaseConflict: 503,
     kit.MalformedId: 404,
     kit.NotJson: 415,
     kit.BodyTooLarge: 413,

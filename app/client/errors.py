@@ -43,6 +43,8 @@ NEXT_STEPS: Mapping[str, str] = {
     "no-slot": "every slot is taken; try again in a few seconds, nothing was charged",
     "price-stale": "prices are being refreshed; try again in a few seconds",
     "busy": "the gateway's queue is full; try again in a second, nothing was charged",
+    "database-unavailable": "send the same acceptance again in a few seconds; it is taken once",
+    "database-conflict": "try again in a second; nothing was charged",
     "insufficient-funds": "deposit more (development: `offpeak dev fund`), or lower --max-tokens",
     "funds-on-hold": "the money is held by running jobs; it comes back when they end",
     "quote-expired": "ask for a new quote; nothing was charged",
