@@ -6,7 +6,9 @@ yet settled is sent again into the next one.
 
 import asyncio
 import contextlib
+import traceback
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 import structlog
@@ -266,13 +268,14 @@ class Workbench:
                 case _:
                     return Cancelled(lease=work.run.lease, stream_bytes=work.stream_bytes)
         if (error := work.streaming.exception()) is not None:
-            _log.error("attempt broke", lease=work.run.lease, exc_info=error)
+            _log.error("attempt broke", lease=work.run.lease, error=_place_of(error))
             return _fail(work.run.lease, "engine-error", type(error).__name__, retryable=True)
         match work.streaming.result():
             case Finish(answer):
                 return self._meter.done(work.run, answer, stream_bytes=work.stream_bytes)
             case Failure(kind, detail) as failure:
-                _log.warning("attempt failed", lease=work.run.lease, kind=kind, detail=detail)
+                # The detail may repeat the engine's own bytes, and those a prompt: never logged.
+                _log.warning("attempt failed", lease=work.run.lease, kind=kind)
                 return _fail(work.run.lease, kind, detail, retryable=failure.retryable)
 
     def _conclude(self, work: _Work, ending: Done | Fail | Cancelled) -> None:
@@ -295,6 +298,13 @@ class Workbench:
     def _send_after(self, message: First | Done | Fail | Cancelled) -> None:
         if self._outbox is not None:
             self._outbox.send_after(message.lease, message)
+
+
+def _place_of(error: BaseException) -> str:
+    """Say what broke and where, without the message, which may carry content."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "nowhere"
+    return f"{type(error).__name__} at {where}"
 
 
 def _fail(lease: str, kind: FailKind, detail: str, *, retryable: bool) -> Fail:

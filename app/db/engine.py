@@ -97,6 +97,7 @@ def open_database(
         max_overflow=0,
         pool_timeout=limits.connect,
         pool_pre_ping=True,
+        hide_parameters=True,
         connect_args={
             "application_name": "offpeak",
             "options": f"-c role={APP_ROLE} -c jit=off -c timezone=UTC {limits.options()}",

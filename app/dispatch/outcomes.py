@@ -195,7 +195,7 @@ class Outcomes:
         evidence: Evidence | None,
     ) -> None:
         lease_id = attempt.work.accepted.lease_id
-        log.info("attempt failed", reason=step.reason, detail=step.detail, lease=str(lease_id))
+        log.info("attempt failed", reason=step.reason, lease=str(lease_id))
         if step.reason == "unmetered":
             self.metrics.unmetered.inc()
         cap_ms = self._paid_ms(attempt, step)

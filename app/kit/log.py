@@ -24,6 +24,7 @@ FORBIDDEN_FIELDS = frozenset(
         "credentials",
         "database_url",
         "delta",
+        "detail",
         "headers",
         "input",
         "key",
