@@ -73,6 +73,17 @@ class Gateway:
         """The settlement token."""
         return self.wallets.token
 
+    async def drain(self) -> None:
+        """Take nothing new, and end what runs while its agents are still connected.
+
+        Not ready at once; who waits for an answer is told where it will be; running attempts have
+        `drain_seconds` to settle; agents' sockets close last. May be called again.
+        """
+        self.readiness.drain()
+        self.waiters.release()
+        await self.admission.drain()
+        await self.dispatch.drain()
+
 
 def build_gateway(settings: Settings) -> Gateway:
     """Return the parts of a gateway.
