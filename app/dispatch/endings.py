@@ -83,6 +83,11 @@ class Endings:
         async with self._database.transaction() as tx:
             await AttemptRepository(tx).confirm([(lease_id, agent_id, state)])
 
+    async def last_reason(self, job_id: UUID) -> str | None:
+        """Return how a job's last attempt ended."""
+        async with self._database.transaction() as tx:
+            return await AttemptRepository(tx).last_reason(job_id)
+
     async def note_fault(self, fault: FaultItem) -> None:
         """Count a wrong against an agent and keep its signed word."""
         async with self._database.transaction() as tx:

@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 RETRY_SECONDS = 0.25
 """Between tries while Postgres is away; the agent keeps its result meanwhile."""
 
-NO_CAPACITY = frozenset({"busy", "engine-busy", "no-slot"})
+NO_CAPACITY = frozenset({"busy", "engine-busy", "no-slot", "stopping"})
 """Reasons that mean nobody had room; after any other, suppliers had their chance and failed."""
 
 log = structlog.get_logger()
