@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import structlog
 
 from ledger.commitment import request_digest
@@ -242,12 +243,15 @@ class Workbench:
         raise AssertionError
 
     async def _end(self, work: _Work) -> None:
-        """Report the ending; free the slot, confirmed by the engine unless the stream was whole."""
+        """Report the ending; free the slot, confirmed by the engine unless the stream was whole.
+
+        A failure is told at once, so that the job can go elsewhere, and again once it is free.
+        """
         lease = work.run.lease
         ending = self._ending(work)
         if isinstance(ending, Fail):
             work.pieces.clear()
-            self._conclude(work, ending)
+            self._conclude(work, msgspec.structs.replace(ending, slot_free=False))
         if not isinstance(ending, Done):
             self._table.stop(lease)
             await self._engine.free(work.slot)
@@ -255,7 +259,7 @@ class Workbench:
         self._slot_freed.set()
         if self._table.state(lease) is None:
             self._works.pop(lease, None)
-        elif not isinstance(ending, Fail):
+        else:
             self._conclude(work, ending)
         self._changed.set()
 

@@ -14,6 +14,8 @@ from app.dispatch.work import Work
 from supplier_agent.protocol import (
     Answer,
     AnswerAssembler,
+    Busy,
+    Cancelled,
     DataFrame,
     Done,
     Fail,
@@ -78,7 +80,7 @@ REQUEST_REFUSED: Final = "request-refused"
 """Failure code of a job whose request the engine does not take, here or elsewhere."""
 
 BUSY: Final = GiveBack("busy", fault=False, blame=False, lease_state="lost")
-NOT_ACCEPTED: Final = GiveBack("not-accepted", fault=True, blame=True, lease_state="lost")
+NOT_ACCEPTED: Final = GiveBack("not-accepted", fault=True, blame=True, lease_state="ending")
 STALLED: Final = GiveBack("stalled", fault=True, blame=True, lease_state="ending")
 UNASKED_CANCEL: Final = GiveBack("cancelled", fault=True, blame=False, lease_state="lost")
 AGENT_LOST: Final = GiveBack("agent-lost", fault=True, blame=False, lease_state="lost")
@@ -99,7 +101,16 @@ class Stage(StrEnum):
 class Attempt:
     """A running lease. No task of its own: frames and a clock tick drive it."""
 
-    __slots__ = ("_assembler", "_limits", "_next_seq", "_progress_at", "_received", "stage", "work")
+    __slots__ = (
+        "_assembler",
+        "_limits",
+        "_next_seq",
+        "_progress_at",
+        "_received",
+        "freed_by",
+        "stage",
+        "work",
+    )
 
     def __init__(self, work: Work, *, now: float, limits: AttemptLimits, resumed: bool) -> None:
         """Begin.
@@ -111,6 +122,8 @@ class Attempt:
             resumed: The agent holds the lease from an earlier session and sends it again.
         """
         self.work = work
+        self.freed_by: Done | Fail | Cancelled | Busy | None = None
+        """What the agent said, while the end was being booked, that leaves the slot free."""
         self.stage = Stage.ACCEPTED if resumed else Stage.SENT
         self._limits = limits
         self._progress_at = now
@@ -194,6 +207,8 @@ def failed(fail: Fail, work: Work) -> GiveBack:
     trying would only count against suppliers. Unpaid: an engine refuses before it computes.
     """
     step = replace(FAILS[fail.kind], detail=fail.detail)
+    if not fail.slot_free:
+        step = replace(step, lease_state="ending")
     if fail.kind == "bad-request" and not fail.retryable:
         return replace(step, fault=False, final=REQUEST_REFUSED)
     if fail.kind == "lease-ended" and not work.had_time:

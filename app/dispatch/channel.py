@@ -116,7 +116,10 @@ class Channel:
             await self._on_late(session, message)
             return
         if attempt.stage is Stage.DECIDED:
-            return  # said twice, or crossed our own decision, which answers it
+            # Said twice, or crossed our own decision, which answers it.
+            if not isinstance(message, Fail) or message.slot_free:
+                attempt.freed_by = message
+            return
         match message:
             case Done():
                 self._on_done(session, attempt, message)
@@ -147,6 +150,8 @@ class Channel:
             await self._on_foreign(session, message, held)
         elif held.state == "done":
             self._outcomes.answer(session, lease_id, settled=True)
+        elif isinstance(message, Fail) and not message.slot_free and held.state == "ending":
+            pass  # another follows when the slot is free
         else:
             is_result = isinstance(message, Done)
             if held.state == "active":  # given up here, and not yet ended by anybody

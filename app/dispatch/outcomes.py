@@ -8,7 +8,7 @@ from uuid import UUID
 
 import structlog
 
-from app.dispatch.attempt import AGENT_LOST, NOT_ACCEPTED, Attempt, GiveBack, Stage
+from app.dispatch.attempt import AGENT_LOST, Attempt, GiveBack, Stage
 from app.dispatch.dispatcher import Dispatcher
 from app.dispatch.endings import Endings, MoveRequest
 from app.dispatch.lease_repository import HeldLease, LeaseRepository
@@ -20,7 +20,7 @@ from app.dispatch.session_repository import SessionRepository
 from app.jobs.content import StoredAnswer, seal_answer
 from app.jobs.waiters import JobWaiters
 from app.kit.ids import IdPrefix, format_id
-from supplier_agent.protocol import Cancel, Settled
+from supplier_agent.protocol import Cancel, Done, Settled
 
 Result = TypeVar("Result")
 
@@ -64,7 +64,7 @@ class Outcomes:
     ) -> None:
         """Book an attempt as over without a result and try its job elsewhere, in the background."""
         attempt.stage = Stage.DECIDED
-        if step.lease_state == "ending" or step is NOT_ACCEPTED:
+        if step.lease_state == "ending":
             self.stop(session, attempt.work.accepted.lease_id)
         self.dispatcher.spawn(self._give_back(session, attempt, step, evidence))
 
@@ -204,8 +204,10 @@ class Outcomes:
         finally:
             self.dispatcher.forget(lease_id)
         self.metrics.attempts.labels(step.reason).inc()
-        if step.lease_state != "ending" and step is not NOT_ACCEPTED:
+        if step.lease_state != "ending":
             await self.release(session, lease_id, is_result=evidence is not None)
+        elif attempt.freed_by is not None:
+            await self.release(session, lease_id, is_result=isinstance(attempt.freed_by, Done))
         if step.blame:
             await self.blame(session.agent_id, lease_id, evidence)
 

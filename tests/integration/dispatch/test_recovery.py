@@ -5,6 +5,7 @@ import dataclasses
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import pytest
 
 from app.dispatch.attempt import AttemptLimits
@@ -237,7 +238,9 @@ async def test_an_agent_that_does_not_accept_in_time_loses_the_job(
         run = await mute.next_run()
         await spare.serve(await spare.next_run())
         assert (await ended(replica, placed))["state"] == "completed"
-        assert (await world.lease(placed.lease_id))["reason"] == "not-accepted"
+        lease = await world.lease(placed.lease_id)
+        assert (lease["state"], lease["reason"]) == ("ending", "not-accepted")
+        assert await occupied(world) == 1  # it may be at work all the same
         await mute.until(lambda: bool(mute.of_lease(Cancel, run.lease)))
 
 
@@ -265,6 +268,32 @@ async def test_a_stream_without_progress_is_given_up_and_its_slot_kept_until_con
         await world.until(
             "SELECT faults = 1 FROM offpeak.agent WHERE id = :id", id=silent.seeded.agent_id
         )
+
+
+@pytest.mark.parametrize("crosses", [False, True])
+async def test_a_failed_attempts_slot_is_taken_until_its_engine_has_freed_it(
+    world: World, replica: Gateway, wallet: Wallet, agent_at: AgentAt, *, crosses: bool
+) -> None:
+    agent = await agent_at(replica)
+    placed = await world.accept(wallet)
+    replica.start(placed)
+    run = await agent.next_run()
+    spare = await agent_at(replica)
+    early = Fail(lease=run.lease, kind="timed-out", retryable=True, slot_free=False)
+    freed = msgspec.structs.replace(early, slot_free=True)
+    await agent.say(early)
+    if crosses:
+        await agent.say(freed)
+    await spare.serve(await spare.next_run())  # the job does not wait for the slot
+    assert (await ended(replica, placed))["state"] == "completed"
+    if not crosses:
+        assert (await world.lease(placed.lease_id))["state"] == "ending"
+        assert await occupied(world) == 1
+        await agent.say(early)  # as in a new session
+        await agent.say(freed)
+    await agent.until(lambda: bool(agent.of_lease(Settled, run.lease)))
+    assert (await world.lease(placed.lease_id))["state"] == "done"
+    assert await occupied(world) == 0
 
 
 async def test_a_job_cancelled_by_another_process_is_stopped_at_its_agent(
