@@ -14,7 +14,7 @@ from app.capacity.loop import MarketLoop, PricePointLoop, PriceRules
 from app.capacity.market import MarketSnapshot
 from app.capacity.service import MarketService
 from app.config import Settings
-from app.db.engine import Database, open_database
+from app.db.engine import Database, DatabaseLimits, open_database
 from app.db.migrate import head_revision
 from app.dispatch.dispatcher import DispatchParts
 from app.dispatch.metrics import DispatchMetrics
@@ -73,6 +73,17 @@ class Gateway:
     def token(self) -> Address:
         """The settlement token."""
         return self.wallets.token
+
+    async def drain(self) -> None:
+        """Take nothing new, and end what runs while its agents are still connected.
+
+        Not ready at once; who waits for an answer is told where it will be; running attempts have
+        `drain_seconds` to settle; agents' sockets close last. May be called again.
+        """
+        self.readiness.drain()
+        self.waiters.release()
+        await self.admission.drain()
+        await self.dispatch.drain()
 
 
 def build_gateway(settings: Settings) -> Gateway:
@@ -202,7 +213,14 @@ def build_price_point_loop(settings: Settings, database: Database) -> PricePoint
 def database_of(settings: Settings) -> Database:
     """Return a lazy pool under the restricted role."""
     return open_database(
-        settings.database_url.get_secret_value(), pool_size=settings.database_pool_size
+        settings.database_url.get_secret_value(),
+        pool_size=settings.database_pool_size,
+        limits=DatabaseLimits(
+            connect=settings.database_connect_seconds,
+            statement=settings.database_statement_seconds,
+            lock=settings.database_lock_seconds,
+            idle_in_transaction=settings.database_statement_seconds,
+        ),
     )
 
 

@@ -57,6 +57,16 @@ class Settings(BaseSettings):
         default=10, ge=1, le=200, description="Postgres connections of one process."
     )
 
+    database_statement_seconds: float = Field(
+        default=10.0, gt=0, le=600, description="Longest statement; the database ends a longer one."
+    )
+    database_lock_seconds: float = Field(
+        default=5.0, gt=0, le=600, description="Longest wait for a lock of the database."
+    )
+    database_connect_seconds: int = Field(
+        default=5, ge=1, le=60, description="Longest wait for a connection to the database."
+    )
+
     # Where this process listens and how others reach it.
     public_url: str = Field(
         default="http://127.0.0.1:8700", description="Where buyers and agents reach the gateway."

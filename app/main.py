@@ -115,8 +115,7 @@ def lifespan_of(gateway: Gateway) -> Callable[[FastAPI], AbstractAsyncContextMan
         try:
             yield
         finally:
-            gateway.readiness.drain()
-            await gateway.admission.drain()
+            await gateway.drain()
             await gateway.dispatch.close()
             await gateway.records.drain()
             for task in tasks:

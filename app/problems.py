@@ -19,7 +19,6 @@ import ledger.errors as money
 import pricing.errors as price
 from app.admission import errors as admission
 from app.capacity import errors as capacity
-from app.db import errors as db
 from app.dispatch import errors as dispatch
 from app.jobs import errors as jobs
 from app.kit import errors as kit
@@ -40,7 +39,8 @@ LARGEST_EXACT = 2**53 - 1
 STATUS: dict[type[Exception], int] = {
     # Reaching the gateway.
     kit.Busy: 503,
-    db.DatabaseAway: 503,
+    kit.DatabaseUnavailable: 503,
+    kit.DatabaseConflict: 503,
     kit.MalformedId: 404,
     kit.NotJson: 415,
     kit.BodyTooLarge: 413,

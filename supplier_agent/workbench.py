@@ -6,9 +6,12 @@ yet settled is sent again into the next one.
 
 import asyncio
 import contextlib
+import traceback
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
+import msgspec
 import structlog
 
 from ledger.commitment import request_digest
@@ -240,12 +243,15 @@ class Workbench:
         raise AssertionError
 
     async def _end(self, work: _Work) -> None:
-        """Report the ending; free the slot, confirmed by the engine unless the stream was whole."""
+        """Report the ending; free the slot, confirmed by the engine unless the stream was whole.
+
+        A failure is told at once, so that the job can go elsewhere, and again once it is free.
+        """
         lease = work.run.lease
         ending = self._ending(work)
         if isinstance(ending, Fail):
             work.pieces.clear()
-            self._conclude(work, ending)
+            self._conclude(work, msgspec.structs.replace(ending, slot_free=False))
         if not isinstance(ending, Done):
             self._table.stop(lease)
             await self._engine.free(work.slot)
@@ -253,7 +259,7 @@ class Workbench:
         self._slot_freed.set()
         if self._table.state(lease) is None:
             self._works.pop(lease, None)
-        elif not isinstance(ending, Fail):
+        else:
             self._conclude(work, ending)
         self._changed.set()
 
@@ -266,7 +272,7 @@ class Workbench:
                 case _:
                     return Cancelled(lease=work.run.lease, stream_bytes=work.stream_bytes)
         if (error := work.streaming.exception()) is not None:
-            _log.error("attempt broke", lease=work.run.lease, exc_info=error)
+            _log.error("attempt broke", lease=work.run.lease, error=_place_of(error))
             return _fail(work.run.lease, "engine-error", type(error).__name__, retryable=True)
         match work.streaming.result():
             case Finish(answer):
@@ -296,6 +302,13 @@ class Workbench:
     def _send_after(self, message: First | Done | Fail | Cancelled) -> None:
         if self._outbox is not None:
             self._outbox.send_after(message.lease, message)
+
+
+def _place_of(error: BaseException) -> str:
+    """Say what broke and where, without the message, which may carry content."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "nowhere"
+    return f"{type(error).__name__} at {where}"
 
 
 def _fail(lease: str, kind: FailKind, detail: str, *, retryable: bool) -> Fail:

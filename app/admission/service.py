@@ -9,7 +9,7 @@ from app.admission.acceptance import Acceptance, AcceptCode, AcceptOutcome, refu
 from app.admission.errors import QuoteUsed
 from app.admission.repository import AcceptTerms, AdmissionRepository
 from app.db.engine import Database
-from app.db.failures import is_transient
+from app.db.failures import is_transient, is_unknown
 from app.jobs.content import StoredRequest, seal_request
 from app.kit.batcher import Batcher, BatchLimits
 from app.kit.cipher import ContentCipher
@@ -43,7 +43,9 @@ class AdmissionService:
         self._cipher = cipher
         self._terms = terms
         self._ids = IdSource(now_ms=unix_ms, random_bytes=secrets.token_bytes)
-        self._batcher = Batcher(self._accept_many, retryable=is_transient, limits=limits)
+        self._batcher = Batcher(
+            self._accept_many, retryable=is_transient, unknown=is_unknown, limits=limits
+        )
 
     async def accept(self, checked: CheckedAcceptance, candidates: tuple[UUID, ...]) -> Accepted:
         """Take a slot among `candidates` and hold the maximum charge: both, or neither.
@@ -53,7 +55,8 @@ class AdmissionService:
         Raises:
             QuoteExpired, AuthorizationExpired, AuthorizationNotYetValid, QuoteUsed, NonceUsed,
             InsufficientFunds, FundsOnHold, TooManyOpenJobs, NoSlot, AcceptsHalted: refused,
-            nothing stored. Busy: the queue is full, nothing tried.
+            nothing stored. Busy: the queue is full, nothing tried. DatabaseUnavailable: it may
+            be accepted; asking for the same again finds out. DatabaseConflict: not accepted.
         """
         presented = checked.presented
         job_id = self._ids.new()

@@ -20,7 +20,7 @@ PAUSE_SECONDS = 0.25
 MAX_PAUSE_SECONDS = 5.0
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 30.0
-RESENT_CODES = frozenset({"busy", "database-away"})
+RESENT_CODES = frozenset({"busy", "database-unavailable", "database-conflict"})
 """Refusals that say: send the same again; what it may have done is found by it."""
 STANDARD_MEMBERS = frozenset({"type", "title", "status", "detail", "instance", "code"})
 

@@ -2,18 +2,43 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
+from sqlalchemy import text
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from app.db.failures import away
+from app.db.failures import FAILURES, typed
 
 APP_ROLE = "offpeak_app"
 """The gateway's and the worker's: reads all, changes money, slots and jobs by function only."""
 
 OPERATOR_ROLE = "offpeak_operator"
 """Besides that says who serves, opens accounts, books deposits and lifts a halt."""
+
+
+SNAPSHOT_SECONDS = 600
+"""The longest statement of a snapshot: recomputing the books reads every transfer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseLimits:
+    """How long one session waits for what, in seconds."""
+
+    connect: int = 5
+    statement: float = 10.0
+    lock: float = 5.0
+    idle_in_transaction: float = 10.0
+
+    def options(self) -> str:
+        """Return the limits as command-line options of a Postgres session."""
+        limits = {
+            "statement_timeout": self.statement,
+            "lock_timeout": self.lock,
+            "idle_in_transaction_session_timeout": self.idle_in_transaction,
+        }
+        return " ".join(f"-c {name}={int(1000 * value)}" for name, value in limits.items())
 
 
 class Database:
@@ -28,25 +53,18 @@ class Database:
     async def transaction(self) -> AsyncGenerator[AsyncConnection]:
         """Commit on a clean exit and roll back on any exception.
 
-        <<<<<<< HEAD
-        Only this and `statement` commit. Keep the block short: no call to an agent, a chain or a
-        webhook belongs inside it.
-        =======
         Nothing else in the code base commits. Keep the block short: no call to an
         agent, a chain or a webhook belongs inside it.
 
         Raises:
-            DatabaseAway: there is no connection, or it broke; what was written may have committed.
-        >>>>>>> reliability
+            DatabaseUnavailable: no connection or no answer in time; it may have committed.
+            DatabaseConflict: deadlock, serialization or a lock not had in time; rolled back.
         """
         try:
             async with self._engine.begin() as tx:
                 yield tx
-        except Exception as error:
-            instead = away(error)
-            if instead is None:
-                raise
-            raise instead from error
+        except FAILURES as error:
+            raise_typed(error)
 
     @asynccontextmanager
     async def statement(self) -> AsyncGenerator[AsyncConnection]:
@@ -54,9 +72,15 @@ class Database:
 
         Postgres commits it before it answers, or undoes it whole when it fails. It saves the two
         round trips of BEGIN and COMMIT, which on the hot path cost more than the statement.
+
+        Raises:
+            DatabaseUnavailable, DatabaseConflict: as `transaction`.
         """
-        async with self._statements.connect() as connection:
-            yield connection
+        try:
+            async with self._statements.connect() as connection:
+                yield connection
+        except FAILURES as error:
+            raise_typed(error)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncGenerator[AsyncConnection]:
@@ -65,6 +89,7 @@ class Database:
             view = await connection.execution_options(
                 isolation_level="REPEATABLE READ", postgresql_readonly=True
             )
+            await view.execute(text(f"SET LOCAL statement_timeout = {SNAPSHOT_SECONDS * 1000}"))
             yield view
 
     async def dispose(self) -> None:
@@ -77,18 +102,27 @@ def sqlalchemy_url(url: str) -> str:
     return make_url(url).set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
 
 
-def open_database(url: str, *, pool_size: int = 8, role: str = APP_ROLE) -> Database:
+def open_database(
+    url: str,
+    *,
+    pool_size: int = 8,
+    role: str = APP_ROLE,
+    limits: DatabaseLimits | None = None,
+) -> Database:
     """Open a lazy pool on `url`, a `postgresql://` URL of a member of `role`.
 
-    Every session drops to that role, whatever else the login may do.
+    Every session drops to that role, whatever else the login may do. A connection is asked before
+    it is used, so that a restarted server costs nobody an error.
     """
+    limits = limits or DatabaseLimits()
     # Two pools, because switching a connection's mode at each use costs more than a statement.
     for_statements = (pool_size + 1) // 2
     return Database(
-        _engine(url, role=role, pool_size=max(pool_size - for_statements, 1)),
+        _engine(url, role, limits, pool_size=max(pool_size - for_statements, 1)),
         _engine(
             url,
-            role=role,
+            role,
+            limits,
             pool_size=for_statements,
             isolation_level="AUTOCOMMIT",
             pool_reset_on_return=None,  # nothing is ever open on them
@@ -96,14 +130,30 @@ def open_database(url: str, *, pool_size: int = 8, role: str = APP_ROLE) -> Data
     )
 
 
-def _engine(url: str, *, role: str, **options: Any) -> AsyncEngine:
+def raise_typed(error: Exception) -> NoReturn:
+    """Raise a failure of the database itself as our own error, any other as it is."""
+    ours = typed(error)
+    if ours is None:
+        raise error
+    raise ours from error
+
+
+def _engine(url: str, role: str, limits: DatabaseLimits, **options: Any) -> AsyncEngine:
     return create_async_engine(
         sqlalchemy_url(url),
         max_overflow=0,
-        pool_timeout=5,
+        pool_timeout=limits.connect,
+        pool_pre_ping=True,
+        hide_parameters=True,
         connect_args={
             "application_name": "offpeak",
-            "options": f"-c role={role} -c jit=off -c timezone=UTC",
+            "options": f"-c role={role} -c jit=off -c timezone=UTC {limits.options()}",
+            "connect_timeout": limits.connect,
+            # A server that vanished without a word is noticed by the kernel.
+            "keepalives_idle": 10,
+            "keepalives_interval": 5,
+            "keepalives_count": 3,
+            "tcp_user_timeout": int(1000 * (limits.statement + limits.connect)),
         },
         **options,
     )

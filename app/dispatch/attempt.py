@@ -4,7 +4,7 @@
 (a slot works on it), `decided` (its end is being booked; nothing more counts).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, Literal
@@ -14,8 +14,11 @@ from app.dispatch.work import Work
 from supplier_agent.protocol import (
     Answer,
     AnswerAssembler,
+    Busy,
+    Cancelled,
     DataFrame,
     Done,
+    Fail,
     FailKind,
     MalformedStream,
 )
@@ -43,13 +46,18 @@ class GiveBack:
     """The attempt is over without a result.
 
     `fault` counts against the job's two faulted attempts, `blame` against the agent. `ending`:
-    the agent may still hold the slot and is told to stop; else the slot is free.
+    the agent may still hold the slot and is told to stop; else the slot is free. `final`: no other
+    try may help, and the job fails at once with this code. `paid`: the supplier did its part, and
+    its slot time is accrued, up to what the work delivered takes at the authorized speed.
     """
 
     reason: str
     fault: bool
     blame: bool
     lease_state: LeaseEnd
+    detail: str = ""
+    final: str | None = None
+    paid: bool = False
 
 
 FAILS: Final = MappingProxyType[FailKind, GiveBack](
@@ -70,13 +78,18 @@ FAILS: Final = MappingProxyType[FailKind, GiveBack](
 )
 """What each FAIL of an agent means. A 4xx of the engine never counts against the agent."""
 
+REQUEST_REFUSED: Final = "request-refused"
+"""Failure code of a job whose request the engine does not take, here or elsewhere."""
+
 BUSY: Final = GiveBack("busy", fault=False, blame=False, lease_state="lost")
-NOT_ACCEPTED: Final = GiveBack("not-accepted", fault=True, blame=True, lease_state="lost")
+NOT_ACCEPTED: Final = GiveBack("not-accepted", fault=True, blame=True, lease_state="ending")
 STALLED: Final = GiveBack("stalled", fault=True, blame=True, lease_state="ending")
 UNASKED_CANCEL: Final = GiveBack("cancelled", fault=True, blame=False, lease_state="lost")
 AGENT_LOST: Final = GiveBack("agent-lost", fault=True, blame=False, lease_state="lost")
 REPLICA_LOST: Final = GiveBack("replica-lost", fault=False, blame=False, lease_state="ending")
 UNKNOWN: Final = GiveBack("not-in-hand", fault=False, blame=False, lease_state="lost")
+UNDELIVERED: Final = replace(UNKNOWN, paid=True)
+"""The agent delivered in time, but this gateway has lost hold of the lease."""
 NOT_HELD: Final = GiveBack("not-held", fault=False, blame=False, lease_state="lost")
 
 
@@ -91,7 +104,16 @@ class Stage(StrEnum):
 class Attempt:
     """A running lease. No task of its own: frames and a clock tick drive it."""
 
-    __slots__ = ("_assembler", "_limits", "_next_seq", "_progress_at", "_received", "stage", "work")
+    __slots__ = (
+        "_assembler",
+        "_limits",
+        "_next_seq",
+        "_progress_at",
+        "_received",
+        "freed_by",
+        "stage",
+        "work",
+    )
 
     def __init__(self, work: Work, *, now: float, limits: AttemptLimits, resumed: bool) -> None:
         """Begin.
@@ -103,12 +125,19 @@ class Attempt:
             resumed: The agent holds the lease from an earlier session and sends it again.
         """
         self.work = work
+        self.freed_by: Done | Fail | Cancelled | Busy | None = None
+        """What the agent said, while the end was being booked, that leaves the slot free."""
         self.stage = Stage.ACCEPTED if resumed else Stage.SENT
         self._limits = limits
         self._progress_at = now
         self._next_seq = 0
         self._received = 0
         self._assembler = AnswerAssembler(max_output_tokens=work.accepted.max_output_tokens)
+
+    @property
+    def text(self) -> str:
+        """The answer as far as it has come."""
+        return self._assembler.text
 
     def on_accept(self, *, now: float) -> bool:
         """Take ACCEPT; return whether it is the first."""
@@ -169,6 +198,25 @@ class Attempt:
     def expired(self, *, now: float) -> bool:
         """Return whether deadline and grace have passed: nothing it sends counts any more."""
         return now > self.work.deadline + self._limits.grace_seconds
+
+
+def failed(fail: Fail, work: Work) -> GiveBack:
+    """Return what a FAIL means.
+
+    Time over is nobody's fault where the lease was shorter than the work takes at the authorized
+    speed, as a second try's may be.
+
+    An engine's final 4xx ends the job: another agent of the release would answer the same, and
+    trying would only count against suppliers. Unpaid: an engine refuses before it computes.
+    """
+    step = replace(FAILS[fail.kind], detail=fail.detail)
+    if not fail.slot_free:
+        step = replace(step, lease_state="ending")
+    if fail.kind == "bad-request" and not fail.retryable:
+        return replace(step, fault=False, final=REQUEST_REFUSED)
+    if fail.kind == "lease-ended" and not work.had_time:
+        return replace(step, fault=False, paid=True)
+    return step
 
 
 def fault_of(error: MalformedStream) -> AttemptFault:

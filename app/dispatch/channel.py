@@ -5,7 +5,16 @@ import time
 from typing import assert_never
 from uuid import UUID
 
-from app.dispatch.attempt import BUSY, FAILS, UNASKED_CANCEL, UNKNOWN, Attempt, Stage, give_back
+from app.dispatch.attempt import (
+    BUSY,
+    UNASKED_CANCEL,
+    UNDELIVERED,
+    UNKNOWN,
+    Attempt,
+    Stage,
+    failed,
+    give_back,
+)
 from app.dispatch.errors import AttemptFault, SessionRefused
 from app.dispatch.lease_repository import HeldLease, LeaseRepository
 from app.dispatch.metering import Evidence, evidence_of, meter
@@ -107,12 +116,15 @@ class Channel:
             await self._on_late(session, message)
             return
         if attempt.stage is Stage.DECIDED:
-            return  # said twice, or crossed our own decision, which answers it
+            # Said twice, or crossed our own decision, which answers it.
+            if not isinstance(message, Fail) or message.slot_free:
+                attempt.freed_by = message
+            return
         match message:
             case Done():
                 self._on_done(session, attempt, message)
             case Fail():
-                self._outcomes.give_back(session, attempt, FAILS[message.kind])
+                self._outcomes.give_back(session, attempt, failed(message, attempt.work))
             case Cancelled():
                 self._outcomes.give_back(session, attempt, UNASKED_CANCEL)
             case Busy():
@@ -138,10 +150,12 @@ class Channel:
             await self._on_foreign(session, message, held)
         elif held.state == "done":
             self._outcomes.answer(session, lease_id, settled=True)
+        elif isinstance(message, Fail) and not message.slot_free and held.state == "ending":
+            pass  # another follows when the slot is free
         else:
-            if held.state == "active":  # given up here, and not yet ended by anybody
-                await self._outcomes.move(lease_id, UNKNOWN)
             is_result = isinstance(message, Done)
+            if held.state == "active":  # given up here, and not yet ended by anybody
+                await self._outcomes.move(lease_id, UNDELIVERED if is_result else UNKNOWN)
             await self._outcomes.release(session, lease_id, is_result=is_result)
 
     async def _on_foreign(

@@ -22,6 +22,7 @@ from app.kit.wakes import Wakes
 from supplier_agent.protocol import Run, stream_of
 
 UUID_BYTES = 16
+DRAIN_LOOK_SECONDS = 0.05
 
 log = structlog.get_logger()
 
@@ -53,6 +54,8 @@ class Dispatcher:
         """When this replica took each attempt up, monotonic."""
         self.accepted: set[UUID] = set()
         """Leases that agents accepted and whose jobs are not yet marked as running."""
+        self.draining = False
+        """No new sessions."""
         self.closing = False
         self._woken: set[UUID] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -125,6 +128,21 @@ class Dispatcher:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._finished)
+
+    async def drain(self, *, timeout_seconds: float) -> None:
+        """Return when nothing runs here any more, or the time is over.
+
+        New agents are sent elsewhere, and each of ours as soon as it runs nothing. Until then it
+        still gets what other replicas accept for it: nobody else can tell it.
+        """
+        self.draining = True
+        end = time.monotonic() + timeout_seconds
+        while (self.sessions or self._tasks) and time.monotonic() < end:
+            for session in list(self.sessions.values()):
+                if not session.streams and not session.ended.is_set():
+                    session.abandoned = True
+                    session.end(SERVICE_RESTART)
+            await asyncio.sleep(DRAIN_LOOK_SECONDS)
 
     async def close(self, *, timeout_seconds: float) -> None:
         """Take nothing new, finish what is being booked, and let the agents go elsewhere.

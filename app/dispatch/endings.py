@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from app.db.engine import Database
-from app.db.failures import is_transient
+from app.db.failures import is_transient, is_unknown
 from app.dispatch.lease_repository import LeaseRepository, Market
 from app.dispatch.repository import (
     AttemptRepository,
@@ -52,13 +52,13 @@ class Endings:
         self._ids = ids
         limits = BatchLimits(queue_length=queue_length)
         self._settle: Batcher[SettleItem, SettleCode] = Batcher(
-            self._settle_many, retryable=is_transient, limits=limits
+            self._settle_many, retryable=is_transient, unknown=is_unknown, limits=limits
         )
         self._end: Batcher[EndItem, EndCode] = Batcher(
-            self._end_many, retryable=is_transient, limits=limits
+            self._end_many, retryable=is_transient, unknown=is_unknown, limits=limits
         )
         self._move: Batcher[MoveRequest, Move] = Batcher(
-            self._move_many, retryable=is_transient, limits=limits
+            self._move_many, retryable=is_transient, unknown=is_unknown, limits=limits
         )
 
     @property
@@ -82,6 +82,11 @@ class Endings:
         """Give a half-ended lease's slot back."""
         async with self._database.transaction() as tx:
             await AttemptRepository(tx).confirm([(lease_id, agent_id, state)])
+
+    async def last_reason(self, job_id: UUID) -> str | None:
+        """Return how a job's last attempt ended."""
+        async with self._database.transaction() as tx:
+            return await AttemptRepository(tx).last_reason(job_id)
 
     async def note_fault(self, fault: FaultItem) -> None:
         """Count a wrong against an agent and keep its signed word."""

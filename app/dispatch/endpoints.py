@@ -55,7 +55,7 @@ class AgentEndpoint:
         if (await receive())["type"] != "websocket.connect":
             return
         await send({"type": "websocket.accept"})
-        if self._dispatcher.closing:
+        if self._dispatcher.draining or self._dispatcher.closing:
             await send({"type": "websocket.close", "code": SERVICE_RESTART})
             return
         try:

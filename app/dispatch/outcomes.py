@@ -8,7 +8,7 @@ from uuid import UUID
 
 import structlog
 
-from app.dispatch.attempt import AGENT_LOST, NOT_ACCEPTED, Attempt, GiveBack, Stage
+from app.dispatch.attempt import AGENT_LOST, Attempt, GiveBack, Stage
 from app.dispatch.dispatcher import Dispatcher
 from app.dispatch.endings import Endings, MoveRequest
 from app.dispatch.lease_repository import HeldLease, LeaseRepository
@@ -20,14 +20,14 @@ from app.dispatch.session_repository import SessionRepository
 from app.jobs.content import StoredAnswer, seal_answer
 from app.jobs.waiters import JobWaiters
 from app.kit.ids import IdPrefix, format_id
-from supplier_agent.protocol import Cancel, Settled
+from supplier_agent.protocol import Cancel, Done, Settled
 
 Result = TypeVar("Result")
 
 RETRY_SECONDS = 0.25
 """Between tries while Postgres is away; the agent keeps its result meanwhile."""
 
-NO_CAPACITY = frozenset({"busy", "engine-busy", "no-slot"})
+NO_CAPACITY = frozenset({"busy", "engine-busy", "no-slot", "stopping"})
 """Reasons that mean nobody had room; after any other, suppliers had their chance and failed."""
 
 log = structlog.get_logger()
@@ -64,7 +64,7 @@ class Outcomes:
     ) -> None:
         """Book an attempt as over without a result and try its job elsewhere, in the background."""
         attempt.stage = Stage.DECIDED
-        if step.lease_state == "ending" or step is NOT_ACCEPTED:
+        if step.lease_state == "ending":
             self.stop(session, attempt.work.accepted.lease_id)
         self.dispatcher.spawn(self._give_back(session, attempt, step, evidence))
 
@@ -102,11 +102,12 @@ class Outcomes:
 
     async def move(self, lease_id: UUID, step: GiveBack) -> None:
         """End a lease and follow its job to wherever it goes."""
+        cap_ms = await self._stored_paid_ms(lease_id) if step.paid else None
         move = await self.endings.move(
-            MoveRequest(lease_id, step.reason, step.fault, step.lease_state)
+            MoveRequest(lease_id, step.reason, step.fault, step.lease_state, cap_ms)
         )
         self.metrics.attempts.labels(step.reason).inc()
-        await self._follow(move, lease_id, step)
+        await self._follow(move, lease_id, step, cap_ms=cap_ms)
 
     async def release(self, session: AgentSession, lease_id: UUID, *, is_result: bool) -> None:
         """Answer an ending that changes no money; a half-ended lease's slot comes back.
@@ -128,17 +129,22 @@ class Outcomes:
             )
         )
 
-    async def fail_job(self, job_id: UUID, lease_id: UUID | None, step: GiveBack) -> None:
-        """End a job for good: hold released, zero-charge record, its buyer told."""
-        code = "no-capacity" if step.reason in NO_CAPACITY else "supplier-failed"
+    async def fail_job(
+        self, job_id: UUID, lease_id: UUID | None, step: GiveBack, *, cap_ms: int | None = None
+    ) -> None:
+        """End a job for good: hold released, zero-charge record, its buyer told.
+
+        `cap_ms`: the most slot time that is paid to whoever holds the lease; None: nothing.
+        """
+        code = step.final or ("no-capacity" if step.reason in NO_CAPACITY else "supplier-failed")
         item = EndItem(
             job_id=job_id,
             lease_id=lease_id,
             state="failed",
             code=code,
-            detail=f"no supplier finished it; the last try ended as {step.reason}",
+            detail=told(step),
             lease_state=step.lease_state,
-            cap_ms=None,
+            cap_ms=cap_ms,
         )
         if await self.endings.end(item) == "ok":
             self.metrics.jobs_failed.labels(code).inc()
@@ -148,6 +154,18 @@ class Outcomes:
         """Count a wrong against an agent, whatever session it has."""
         self.metrics.agent_faults.inc()
         await self.endings.note_fault(FaultItem(agent_id, lease_id, evidence))
+
+    async def _stored_paid_ms(self, lease_id: UUID) -> int | None:
+        """Return the most slot time to pay for a lease whose answer this gateway did not keep."""
+        async with self.dispatcher.parts.database.transaction() as tx:
+            found = await LeaseRepository(tx).work([lease_id])
+        return next(
+            (
+                one.speeds.accrual_cap_ms(input_tokens=one.input_tokens, output_tokens=0)
+                for one in found
+            ),
+            None,
+        )
 
     async def _settle(self, session: AgentSession, attempt: Attempt, metered: Metered) -> None:
         accepted = attempt.work.accepted
@@ -181,19 +199,42 @@ class Outcomes:
         log.info("attempt failed", reason=step.reason, lease=str(lease_id))
         if step.reason == "unmetered":
             self.metrics.unmetered.inc()
-        request = MoveRequest(lease_id, step.reason, step.fault, step.lease_state)
+        cap_ms = self._paid_ms(attempt, step)
         try:
-            move = await self._persist(attempt, lambda: self.endings.move(request))
+            await self._persist(attempt, lambda: self._book(attempt, step, cap_ms))
         finally:
             self.dispatcher.forget(lease_id)
         self.metrics.attempts.labels(step.reason).inc()
-        await self._follow(move, lease_id, step)
-        if step.lease_state != "ending" and step is not NOT_ACCEPTED:
+        if step.lease_state != "ending":
             await self.release(session, lease_id, is_result=evidence is not None)
+        elif attempt.freed_by is not None:
+            await self.release(session, lease_id, is_result=isinstance(attempt.freed_by, Done))
         if step.blame:
             await self.blame(session.agent_id, lease_id, evidence)
 
-    async def _follow(self, move: Move, lease_id: UUID, step: GiveBack) -> None:
+    async def _book(self, attempt: Attempt, step: GiveBack, cap_ms: int | None) -> None:
+        """End the attempt, and its job where there is no other try. Safe to repeat as a whole."""
+        accepted = attempt.work.accepted
+        if step.final is not None:
+            await self.fail_job(accepted.job_id, accepted.lease_id, step, cap_ms=cap_ms)
+            return
+        lease_id = accepted.lease_id
+        request = MoveRequest(lease_id, step.reason, step.fault, step.lease_state, cap_ms)
+        await self._follow(await self.endings.move(request), lease_id, step, cap_ms=cap_ms)
+
+    def _paid_ms(self, attempt: Attempt, step: GiveBack) -> int | None:
+        """Return the most slot time to pay for what the attempt delivered, None where unpaid."""
+        if not step.paid:
+            return None
+        release = self.dispatcher.parts.releases[attempt.work.accepted.release]
+        return attempt.work.speeds.accrual_cap_ms(
+            input_tokens=attempt.work.accepted.input_tokens,
+            output_tokens=release.count_text(attempt.text),
+        )
+
+    async def _follow(
+        self, move: Move, lease_id: UUID, step: GiveBack, *, cap_ms: int | None
+    ) -> None:
         match move.code:
             case "ok":
                 assert move.lease_id is not None
@@ -203,7 +244,7 @@ class Outcomes:
                 self.jobs_queued.set()
             case "exhausted":
                 assert move.job_id is not None
-                await self.fail_job(move.job_id, lease_id, step)
+                await self.fail_job(move.job_id, lease_id, step, cap_ms=cap_ms)
             case "stale":
                 pass
 
@@ -217,3 +258,10 @@ class Outcomes:
                     raise
                 log.exception("booking failed; trying again")
                 await asyncio.sleep(RETRY_SECONDS)
+
+
+def told(step: GiveBack) -> str:
+    """Return what the buyer of a failed job reads: the cause, in our words only."""
+    if step.final is not None:
+        return "the model's engine does not take this request; change it and ask for a new quote"
+    return f"no supplier finished it; the last try ended as {step.reason}"

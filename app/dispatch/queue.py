@@ -1,6 +1,7 @@
 """Jobs that lost their slot and found no other at once: tried again, ahead of new accepts."""
 
 import time
+from dataclasses import replace
 
 from app.db.engine import Database
 from app.dispatch.attempt import GiveBack
@@ -62,5 +63,8 @@ class QueueLoop:
             return False
         if job.waited_seconds < self._outcomes.dispatcher.parts.limits.queue_seconds:
             return True
-        await self._outcomes.fail_job(job.job_id, None, NO_SLOT)
+        # The buyer is told what went wrong with its job, not that nobody took it over.
+        reason = await self._outcomes.endings.last_reason(job.job_id)
+        step = replace(NO_SLOT, reason=reason or NO_SLOT.reason)
+        await self._outcomes.fail_job(job.job_id, None, step)
         return False

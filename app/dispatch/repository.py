@@ -87,6 +87,11 @@ NOTE_FAULTS = text(
 )
 
 
+LAST_REASON = text(
+    "SELECT reason FROM offpeak.lease WHERE job_id = :job ORDER BY attempt DESC LIMIT 1"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class SettleItem:
     """A checked result under its lease; `sealed` is what is stored of the answer."""
@@ -219,6 +224,11 @@ class AttemptRepository:
             },
         )
         return [Move(*row) for row in found]
+
+    async def last_reason(self, job_id: UUID) -> str | None:
+        """Return how a job's last attempt ended, None where there was none."""
+        reason: str | None = await self._tx.scalar(LAST_REASON, {"job": job_id})
+        return reason
 
     async def confirm(self, items: Sequence[tuple[UUID, UUID, str]]) -> None:
         """End half-ended leases, so that their slots come back; (lease, agent, state)."""

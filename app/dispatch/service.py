@@ -57,6 +57,10 @@ class DispatchService:
             tasks.create_task(self.loop.run())
             tasks.create_task(self.queue.run())
 
+    async def drain(self) -> None:
+        """Let running attempts settle; agents with nothing left to do go elsewhere at once."""
+        await self.dispatcher.drain(timeout_seconds=self._drain_seconds)
+
     async def close(self) -> None:
         """Finish what is being booked, hand the rest over, close the agents' sockets."""
         await self.dispatcher.close(timeout_seconds=self._drain_seconds)

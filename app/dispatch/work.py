@@ -80,3 +80,12 @@ class Work:
     speeds: SlotSpeeds
     deadline: float
     """On this process's monotonic clock."""
+
+    @property
+    def had_time(self) -> bool:
+        """Whether the lease is as long as the whole work takes at its slot's own speeds."""
+        accepted = self.accepted
+        expected_ms = self.speeds.expected_ms(
+            input_tokens=accepted.input_tokens, output_tokens=accepted.max_output_tokens
+        )
+        return accepted.remaining_seconds * 1000 >= expected_ms

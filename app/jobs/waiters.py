@@ -26,8 +26,9 @@ class JobWaiters:
     def __init__(self, database: Database, wakes: Wakes) -> None:
         self._database = database
         self._wakes = wakes
-        self._waiting: dict[UUID, set[asyncio.Future[None]]] = {}
+        self._waiting: dict[UUID, set[asyncio.Future[bool]]] = {}
         self._ended: OrderedDict[UUID, None] = OrderedDict()
+        self._is_released = False
         wakes.on(CHANNEL, self._heard)
 
     @property
@@ -36,24 +37,33 @@ class JobWaiters:
         return len(self._waiting)
 
     async def wait(self, job_id: UUID, timeout_seconds: float) -> bool:
-        """Return True once the job has ended, False when the time is over first."""
+        """Return True once the job has ended, False when the time is over or we stop first."""
         if job_id in self._ended:
             return True
-        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self._is_released:
+            return False
+        woken: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(job_id, set()).add(woken)
         try:
             async with asyncio.timeout(timeout_seconds):
-                await woken
+                return await woken
         except TimeoutError:
             return False
         finally:
             self._forget(job_id, woken)
-        return True
 
     def announce(self, job_id: UUID) -> None:
         """Wake whoever waits for this job, here and in other processes. After the commit."""
         self._wake(job_id)
         self._wakes.publish(CHANNEL, job_id.bytes)
+
+    def release(self) -> None:
+        """Let nobody wait any more: the process stops, the jobs go on."""
+        self._is_released = True
+        for waiting in self._waiting.values():
+            for woken in waiting:
+                if not woken.done():
+                    woken.set_result(False)
 
     async def poll_once(self) -> int:
         """Look all awaited jobs up in one query and wake for the ended ones; return how many."""
@@ -79,9 +89,9 @@ class JobWaiters:
             self._ended.popitem(last=False)
         for woken in self._waiting.get(job_id, ()):
             if not woken.done():
-                woken.set_result(None)
+                woken.set_result(True)
 
-    def _forget(self, job_id: UUID, woken: asyncio.Future[None]) -> None:
+    def _forget(self, job_id: UUID, woken: asyncio.Future[bool]) -> None:
         others = self._waiting[job_id]
         others.discard(woken)
         if not others:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from app.kit.errors import Busy
+from app.kit.errors import Busy, DatabaseUnavailable
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -27,6 +27,8 @@ class BatchLimits:
     queue_length: int = 2_000
     concurrent_calls: int = 1
     retries: int = 5
+    wait_seconds: float = 20.0
+    """The longest that one submitter waits for its answer."""
 
 
 @dataclass(slots=True)
@@ -45,6 +47,7 @@ class Batcher(Generic[Item, Answer]):
         call: Callable[[Sequence[Item]], Awaitable[Sequence[Answer]]],
         *,
         retryable: Callable[[Exception], bool],
+        unknown: Callable[[Exception], bool] = lambda _: False,
         limits: BatchLimits | None = None,
     ) -> None:
         """Take the call and the rule for what may simply be tried again.
@@ -55,10 +58,14 @@ class Batcher(Generic[Item, Answer]):
                 items are given to it again, one by one.
             retryable: True for failures that mean "not done, try again" (deadlock,
                 serialization): the whole call is repeated.
+            unknown: True for failures that do not say whether the call was done (a lost
+                connection): it is repeated once, of whatever size, which finds out. After both
+                kinds the items are not tried one by one: all would meet the same.
             limits: Sizes; the defaults suit one Postgres.
         """
         self._call = call
         self._retryable = retryable
+        self._unknown = unknown
         self._limits = limits or BatchLimits()
         self._queue: deque[Waiting[Item, Answer]] = deque()
         self._runners: set[asyncio.Task[None]] = set()
@@ -77,6 +84,7 @@ class Batcher(Generic[Item, Answer]):
 
         Raises:
             Busy: the queue is full or the batcher is draining; the item was not taken.
+            DatabaseUnavailable: no answer within `wait_seconds`; it may be decided later.
             Exception: what the call raised for this item alone.
         """
         if self._closed or len(self._queue) >= self._limits.queue_length:
@@ -85,7 +93,11 @@ class Batcher(Generic[Item, Answer]):
         self._queue.append(waiting)
         if len(self._runners) < self._limits.concurrent_calls:
             self._runners.add(asyncio.create_task(self._run()))
-        return await waiting.answer
+        try:
+            async with asyncio.timeout(self._limits.wait_seconds):
+                return await waiting.answer
+        except TimeoutError:
+            raise DatabaseUnavailable("no answer in time") from None
 
     async def drain(self) -> None:
         """Refuse new items and return when every item already taken has its answer."""
@@ -121,23 +133,27 @@ class Batcher(Generic[Item, Answer]):
         try:
             answers = await self._call_with_retries([waiting.item for waiting in batch])
         except Exception as error:  # noqa: BLE001 -- handed to whoever waits for the item
-            if len(batch) > 1:
+            if len(batch) > 1 and not self._retryable(error) and not self._unknown(error):
                 for waiting in batch:
                     await self._decide([waiting])
-            elif not batch[0].answer.done():
-                batch[0].answer.set_exception(error)
+                return
+            for waiting in batch:
+                if not waiting.answer.done():
+                    waiting.answer.set_exception(error)
             return
         for waiting, answer in zip(batch, answers, strict=True):
             if not waiting.answer.done():
                 waiting.answer.set_result(answer)
 
     async def _call_with_retries(self, items: Sequence[Item]) -> Sequence[Answer]:
-        attempt = 0
+        attempt, was_unknown = 0, False
         while True:
             try:
                 answers = await self._call(items)
             except Exception as error:
-                if attempt == self._limits.retries or not self._retryable(error):
+                again = self._unknown(error) and not was_unknown
+                was_unknown |= again
+                if not again and (attempt == self._limits.retries or not self._retryable(error)):
                     raise
                 await asyncio.sleep(BACKOFF_SECONDS * 2**attempt)
                 attempt += 1

@@ -2,6 +2,7 @@
 
 * KitError
   - Busy
+  - DatabaseUnavailable, DatabaseConflict
   - MalformedId
   - ContentUnreadable
   - UnknownContentKey
@@ -26,6 +27,27 @@ class Busy(KitError):
         super().__init__(f"{queued} items already wait; try again in {retry_after_seconds} s")
         self.queued = queued
         self.retry_after_seconds = retry_after_seconds
+
+
+class DatabaseUnavailable(KitError):
+    """The database gave no answer in time; what was asked may or may not have been done.
+
+    Asking for the same again is safe: an acceptance is taken once, and its first answer returned.
+    """
+
+    code = "database-unavailable"
+    retry_after_seconds = 2
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{reason}; send the same again, it is not done twice")
+        self.reason = reason
+
+
+class DatabaseConflict(KitError):
+    """The database undid this because it met others' work too often; nothing was done."""
+
+    code = "database-conflict"
+    retry_after_seconds = 1
 
 
 class MalformedId(KitError):

@@ -25,6 +25,7 @@ FORBIDDEN_FIELDS = frozenset(
         "credentials",
         "database_url",
         "delta",
+        "detail",
         "headers",
         "input",
         "key",

@@ -7,8 +7,8 @@ from typing import Literal
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.db.engine import Database
-from app.db.errors import DatabaseAway
 from app.db.migrate import schema_problem
+from app.kit.errors import KitError
 from app.kit.valkey import Valkey, answers
 
 CHECK_SECONDS = 3.0
@@ -57,7 +57,7 @@ class ReadinessService:
                 return await schema_problem(tx, head=self._head) or OK
         except TimeoutError:
             return "no answer in time"
-        except (DatabaseAway, SQLAlchemyError, OSError) as error:
+        except (KitError, SQLAlchemyError) as error:
             return f"unreachable ({type(error).__name__})"
 
     async def _valkey_state(self) -> str:

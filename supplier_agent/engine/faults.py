@@ -129,7 +129,9 @@ class FaultEngine:
             return web.json_response({"error": {"message": str(error)}}, status=400)
         status = {Fault.BUSY: 503, Fault.REFUSE: 400, Fault.SERVER_ERROR: 500}.get(script.fault)
         if status is not None:
-            return web.json_response({"error": {"message": script.fault}}, status=status)
+            # like real engines, it repeats what it was asked
+            message = f"{script.fault}: {asked.messages[-1].content}"
+            return web.json_response({"error": {"message": message}}, status=status)
         self.busy.add(asked.id_slot)
         try:
             response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
@@ -160,7 +162,7 @@ async def _stream(asked: _Request, script: Script) -> AsyncIterator[bytes | None
     yield _event({"choices": [_choice({"role": "assistant", "content": None})]})
     for number, word in enumerate(words[: asked.max_tokens]):
         if number == script.after_tokens:
-            async for piece in _mishap(script.fault):
+            async for piece in _mishap(script.fault, asked.messages[-1].content):
                 yield piece
                 if piece is None:
                     return
@@ -171,7 +173,7 @@ async def _stream(asked: _Request, script: Script) -> AsyncIterator[bytes | None
         yield piece
 
 
-async def _mishap(fault: Fault) -> AsyncIterator[bytes | None]:
+async def _mishap(fault: Fault, prompt: str) -> AsyncIterator[bytes | None]:
     match fault:
         case Fault.SILENCE | Fault.STUCK_SLOT:
             await asyncio.get_running_loop().create_future()
@@ -187,9 +189,9 @@ async def _mishap(fault: Fault) -> AsyncIterator[bytes | None]:
             while True:
                 yield _event({"choices": [_choice({"content": "x" * 65_536})]})
         case Fault.GARBAGE:
-            yield b"data: {\xff\xfe\x00 not json\n\n"
+            yield b"data: {\xff\xfe\x00 not json: " + prompt.encode() + b"\n\n"
         case Fault.ERROR_EVENT:
-            yield _event({"error": {"code": 500, "message": "the worker died"}})
+            yield _event({"error": {"code": 500, "message": f"the worker died at: {prompt}"}})
             yield b"data: [DONE]\n\n"
         case _:
             return

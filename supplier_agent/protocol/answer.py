@@ -109,6 +109,11 @@ class AnswerAssembler:
         """Whether `[DONE]` has come; says nothing about success."""
         return self._done
 
+    @property
+    def text(self) -> str:
+        """The answer as far as it has come."""
+        return "".join(self._texts)
+
     def feed(self, piece: bytes) -> str:
         """Take the next bytes and return the text they complete, perhaps none.
 

@@ -212,13 +212,14 @@ FailKind: TypeAlias = Literal[
 class Fail(_Control, frozen=True):
     """Agent: no result; `retryable` says whether another try may help.
 
-    Sent at once, also when the engine has yet to free the slot; a RUN that comes too soon waits
-    for it, and is BUSY after 1.5 s.
+    Sent at once. Where the engine has yet to free the slot `slot_free` is false; the slot stays
+    taken, and the same FAIL comes again with true when the engine confirms.
     """
 
     lease: LeaseId
     kind: FailKind
     retryable: bool
+    slot_free: bool = True
     detail: Detail = ""
 
 

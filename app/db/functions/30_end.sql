@@ -134,11 +134,13 @@ END $$;
 
 -- The sweeper: jobs past their deadline (plus 2 s for results under way) end with hold and lease.
 -- Wallets that someone else is settling are skipped and met again at the next sweep.
+-- A lease shorter than a third of run_seconds (a late second try) had less time than the work takes
+-- at the priced speed: that is not its supplier's fault, and its slot time is paid.
 CREATE FUNCTION offpeak.expire_due(p_limit int)
 RETURNS SETOF offpeak.end_outcome LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-  v_jobs uuid[]; v_accounts uuid[]; n int; v_due timestamptz := clock_timestamp() - interval '2 s';
+  v_jobs uuid[]; v_cap bigint[]; v_accounts uuid[]; n int; v_due timestamptz := clock_timestamp() - interval '2 s';
 BEGIN
   SELECT array_agg(j.account_id) INTO v_accounts FROM (
     SELECT x.account_id FROM offpeak.job x
@@ -148,8 +150,10 @@ BEGIN
   SELECT array_agg(w.account_id) INTO v_accounts FROM (
     SELECT x.account_id FROM offpeak.wallet_balance x WHERE x.account_id = ANY(v_accounts)
      ORDER BY x.account_id FOR NO KEY UPDATE SKIP LOCKED) w;
-  SELECT array_agg(j.id) INTO v_jobs FROM (
-    SELECT x.id FROM offpeak.job x
+  SELECT array_agg(j.id), array_agg(j.cap_ms) INTO v_jobs, v_cap FROM (
+    SELECT x.id, CASE WHEN extract(epoch FROM l.ends_at - l.started_at) * 3 < x.run_seconds
+                      THEN x.run_seconds * 1000::bigint / 3 END AS cap_ms
+      FROM offpeak.job x LEFT JOIN offpeak.lease l ON l.id = x.lease_id
      WHERE x.state IN ('queued', 'accepted', 'running') AND x.deadline_at < v_due
        AND x.account_id = ANY(v_accounts) ORDER BY x.deadline_at LIMIT p_limit) j;
   IF v_jobs IS NULL THEN RETURN; END IF;
@@ -158,5 +162,5 @@ BEGIN
     v_jobs, array_fill(NULL::uuid, ARRAY[n]), array_fill('expired'::text, ARRAY[n]),
     array_fill('deadline-passed'::text, ARRAY[n]),
     array_fill('the job did not finish before its deadline'::text, ARRAY[n]),
-    array_fill('ending'::text, ARRAY[n]), array_fill(NULL::bigint, ARRAY[n]));
+    array_fill('ending'::text, ARRAY[n]), v_cap);
 END $$;

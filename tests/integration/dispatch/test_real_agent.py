@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from aiohttp import web
 
 from app.jobs.content import open_answer
@@ -166,6 +167,31 @@ async def test_a_faulty_engine_costs_the_buyer_nothing(
             )
         else:
             assert await faults_of(world, agent) == 0
+
+
+@pytest.mark.parametrize("fault", [*FREE, Fault.NONE], ids=str)
+async def test_no_log_of_agent_or_gateway_carries_a_prompt_or_an_answer(
+    world: World,
+    wallet: Wallet,
+    start_agent: StartAgent,
+    fault: Fault,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    secret = "quetzalcoatlus"
+    patient = dataclasses.replace(impatient(world).limits, accept_seconds=2, stall_seconds=10)
+    shared = dataclasses.replace(world, limits=patient)
+    with structlog.testing.capture_logs() as logs:
+        async with gateway(shared, f"one-{world.region}") as replica:
+            await start_agent(replica)
+            prompt = f"[[fault:{fault}]] {secret}"
+            placed = await world.accept(wallet, prompt=prompt, input_tokens=2)
+            replica.start(placed)
+            assert await replica.waiters.wait(placed.job_id, 20)
+    written = repr(logs) + caplog.text + "".join(capfd.readouterr())
+    assert "agent session ended" in written
+    assert secret not in written
+    assert "two three" not in written
 
 
 async def test_an_engine_that_inflates_its_usage_is_paid_by_our_count_and_flagged(

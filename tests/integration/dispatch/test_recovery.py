@@ -5,9 +5,12 @@ import dataclasses
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import pytest
 
 from app.dispatch.attempt import AttemptLimits
+from app.dispatch.repository import EndCode, EndItem
+from app.kit.errors import DatabaseUnavailable
 from ledger.usage import Outcome
 from supplier_agent.protocol import (
     Accept,
@@ -106,12 +109,70 @@ async def test_a_job_that_finds_no_other_slot_fails_free_of_charge(
         await doomed.next_run()
         await doomed.hang_up()
         job = await ended(replica, placed)
-        assert (job["state"], job["failure_code"]) == ("failed", "no-capacity")
+        assert (job["state"], job["failure_code"]) == ("failed", "supplier-failed")
+        assert "agent-lost" in str(job["failure_detail"])
         signed = await replica.records.signed(placed.job_id)
         assert signed is not None
         assert signed.record.outcome is Outcome.FAILED
         assert signed.record.charge_nano == 0
         assert signed.record.released_nano == placed.max_charge
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "reason"),
+    [
+        ({"kind": "engine-lost", "retryable": True}, "supplier-failed", "engine-lost"),
+        ({"kind": "engine-busy", "retryable": True}, "no-capacity", "engine-busy"),
+        ({"kind": "stopping", "retryable": True}, "no-capacity", "stopping"),
+    ],
+)
+async def test_a_failed_buyer_is_told_how_its_last_attempt_ended(
+    world: World, wallet: Wallet, agent_at: AgentAt, said: Any, code: str, reason: str
+) -> None:
+    async with gateway(impatient(world), f"one-{world.region}") as replica:
+        only = await agent_at(replica)
+        await only.offer(offered=1)
+        placed = await world.accept(wallet)
+        replica.start(placed)
+        run = await only.next_run()
+        await only.offer(offered=0)  # nobody else could take it
+        await only.say(Fail(lease=run.lease, **said))
+        job = await ended(replica, placed)
+        assert (job["state"], job["failure_code"]) == ("failed", code)
+        assert str(job["failure_detail"]).endswith(reason)
+
+
+async def test_the_end_of_a_job_is_booked_again_while_the_database_fails(
+    world: World, wallet: Wallet, agent_at: AgentAt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with gateway(world, f"one-{world.region}") as replica:
+        agents = {(a := await agent_at(replica)).seeded.agent_id: a for _ in range(3)}
+        placed = await world.accept(wallet)
+        assert placed.agent_id is not None
+        replica.start(placed)
+        endings = replica.service.outcomes.endings
+        really, failures = endings.end, [DatabaseUnavailable("away") for _ in range(3)]
+
+        async def end(item: EndItem) -> EndCode:
+            if failures:
+                raise failures.pop()
+            return await really(item)
+
+        monkeypatch.setattr(endings, "end", end)
+        runs: list[Run] = []
+
+        async def fail_all(agent: ScriptedAgent) -> None:
+            run = await agent.next_run()
+            runs.append(run)
+            await agent.say(Fail(lease=run.lease, kind="engine-error", retryable=True))
+
+        failing = [asyncio.create_task(fail_all(agent)) for agent in agents.values()]
+        job = await ended(replica, placed)
+        for task in failing:
+            task.cancel()
+        assert (job["state"], job["dispatches"]) == ("failed", 2)
+        assert len(runs) == 2
+        assert not failures
 
 
 async def test_two_faulted_attempts_end_the_job_and_retry_excludes_what_failed(
@@ -177,7 +238,9 @@ async def test_an_agent_that_does_not_accept_in_time_loses_the_job(
         run = await mute.next_run()
         await spare.serve(await spare.next_run())
         assert (await ended(replica, placed))["state"] == "completed"
-        assert (await world.lease(placed.lease_id))["reason"] == "not-accepted"
+        lease = await world.lease(placed.lease_id)
+        assert (lease["state"], lease["reason"]) == ("ending", "not-accepted")
+        assert await occupied(world) == 1  # it may be at work all the same
         await mute.until(lambda: bool(mute.of_lease(Cancel, run.lease)))
 
 
@@ -205,6 +268,32 @@ async def test_a_stream_without_progress_is_given_up_and_its_slot_kept_until_con
         await world.until(
             "SELECT faults = 1 FROM offpeak.agent WHERE id = :id", id=silent.seeded.agent_id
         )
+
+
+@pytest.mark.parametrize("crosses", [False, True])
+async def test_a_failed_attempts_slot_is_taken_until_its_engine_has_freed_it(
+    world: World, replica: Gateway, wallet: Wallet, agent_at: AgentAt, *, crosses: bool
+) -> None:
+    agent = await agent_at(replica)
+    placed = await world.accept(wallet)
+    replica.start(placed)
+    run = await agent.next_run()
+    spare = await agent_at(replica)
+    early = Fail(lease=run.lease, kind="timed-out", retryable=True, slot_free=False)
+    freed = msgspec.structs.replace(early, slot_free=True)
+    await agent.say(early)
+    if crosses:
+        await agent.say(freed)
+    await spare.serve(await spare.next_run())  # the job does not wait for the slot
+    assert (await ended(replica, placed))["state"] == "completed"
+    if not crosses:
+        assert (await world.lease(placed.lease_id))["state"] == "ending"
+        assert await occupied(world) == 1
+        await agent.say(early)  # as in a new session
+        await agent.say(freed)
+    await agent.until(lambda: bool(agent.of_lease(Settled, run.lease)))
+    assert (await world.lease(placed.lease_id))["state"] == "done"
+    assert await occupied(world) == 0
 
 
 async def test_a_job_cancelled_by_another_process_is_stopped_at_its_agent(

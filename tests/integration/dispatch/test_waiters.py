@@ -34,6 +34,17 @@ async def test_all_that_wait_for_a_job_are_woken(world: World) -> None:
     assert waiters.waiting == 0
 
 
+async def test_a_stopping_process_lets_nobody_wait(world: World) -> None:
+    waiters = JobWaiters(world.database, Wakes(None))
+    job_id = world.some_id()
+    waiting = asyncio.create_task(waiters.wait(job_id, 20))
+    await asyncio.sleep(0)
+    waiters.release()
+    assert not await waiting
+    assert not await waiters.wait(job_id, 20)
+    assert waiters.waiting == 0
+
+
 async def test_valkey_wakes_another_process(world: World) -> None:
     async with (
         gateway(world, f"one-{world.region}", loops=False) as one,

@@ -5,16 +5,19 @@ import pytest
 from app.dispatch.attempt import (
     FAILS,
     NOT_ACCEPTED,
+    REQUEST_REFUSED,
     STALLED,
     Attempt,
     AttemptLimits,
     Stage,
+    failed,
     give_back,
 )
 from app.dispatch.errors import AttemptFault
-from supplier_agent.protocol import DataFrame, FailKind
+from supplier_agent.protocol import DataFrame, Fail, FailKind
 from tests.unit.dispatch.samples import answer, done, work
 
+LEASE = "lease_0199f3a0-0000-7000-8000-000000000001"
 TOKEN = b'data: {"choices":[{"index":0,"delta":{"content":"hi"}}]}\n\n'
 
 
@@ -122,3 +125,19 @@ def test_a_slot_stays_taken_until_the_stream_has_ended() -> None:
     fault = AttemptFault("too-large")
     assert give_back(fault, slot_free=False).lease_state == "ending"
     assert give_back(fault, slot_free=True).lease_state == "lost"
+
+
+@pytest.mark.parametrize(("kind", "retryable"), [("bad-request", True), ("engine-error", False)])
+def test_only_a_final_4xx_ends_the_job_at_once(kind: FailKind, *, retryable: bool) -> None:
+    final = failed(Fail(lease=LEASE, kind="bad-request", retryable=False), work())
+    assert (final.final, final.fault, final.blame) == (REQUEST_REFUSED, False, False)
+    other = failed(Fail(lease=LEASE, kind=kind, retryable=retryable), work())
+    assert other.final is None
+
+
+def test_time_over_is_paid_and_no_fault_where_the_lease_was_too_short_for_the_work() -> None:
+    ended = Fail(lease=LEASE, kind="lease-ended", retryable=False)
+    full = failed(ended, work())
+    assert (full.fault, full.paid) == (True, False)
+    short = failed(ended, work(max_output=20_000))
+    assert (short.fault, short.paid) == (False, True)

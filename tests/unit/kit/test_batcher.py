@@ -4,7 +4,7 @@ from collections.abc import Sequence
 import pytest
 
 from app.kit.batcher import Batcher, BatchLimits
-from app.kit.errors import Busy
+from app.kit.errors import Busy, DatabaseUnavailable
 
 
 class Refused(Exception):
@@ -15,14 +15,19 @@ class Deadlock(Exception):
     pass
 
 
+class Lost(Exception):
+    pass
+
+
 class Doubler:
     """Answers 2n; negative items raise; the first call may be held back, the first few deadlock."""
 
-    def __init__(self, *, deadlocks: int = 0) -> None:
+    def __init__(self, *, deadlocks: int = 0, losses: int = 0) -> None:
         self.calls: list[list[int]] = []
         self.gate = asyncio.Event()
         self.gate.set()
         self.deadlocks = deadlocks
+        self.losses = losses
         self.running = 0
         self.most_running = 0
 
@@ -35,6 +40,9 @@ class Doubler:
             if self.deadlocks:
                 self.deadlocks -= 1
                 raise Deadlock
+            if self.losses:
+                self.losses -= 1
+                raise Lost
             if any(item < 0 for item in items):
                 raise Refused
             return [2 * item for item in items]
@@ -43,7 +51,12 @@ class Doubler:
 
 
 def batcher_of(call: Doubler, limits: BatchLimits | None = None) -> Batcher[int, int]:
-    return Batcher(call, retryable=lambda error: isinstance(error, Deadlock), limits=limits)
+    return Batcher(
+        call,
+        retryable=lambda error: isinstance(error, Deadlock),
+        unknown=lambda error: isinstance(error, Lost),
+        limits=limits,
+    )
 
 
 async def until_called(call: Doubler, times: int) -> None:
@@ -173,3 +186,40 @@ async def test_a_cancelled_runner_takes_no_later_item_with_it() -> None:
     call.gate.set()
     async with asyncio.timeout(5):
         assert await batcher.submit(2) == 4
+
+
+@pytest.mark.parametrize("items", [[1], [1, 2]])
+async def test_a_call_whose_answer_is_lost_is_made_once_more_whatever_its_size(
+    items: list[int],
+) -> None:
+    call = Doubler(losses=1)
+    batcher = batcher_of(call)
+    answers = await asyncio.gather(*(batcher.submit(item) for item in items))
+    assert answers == [2 * item for item in items]
+    assert call.calls == [items, items]
+
+
+@pytest.mark.parametrize("failing", [{"losses": 100}, {"deadlocks": 100}])
+async def test_a_database_that_is_down_is_not_asked_for_each_item(failing: dict[str, int]) -> None:
+    call = Doubler(**failing)
+    batcher = batcher_of(call, BatchLimits(retries=1))
+    answers = await asyncio.gather(
+        *(batcher.submit(item) for item in range(200)), return_exceptions=True
+    )
+    assert {type(answer) for answer in answers} <= {Lost, Deadlock}
+    assert [len(items) for items in call.calls] == [200, 200]
+
+
+async def test_who_waits_too_long_is_told_that_nobody_knows_and_a_waiting_item_is_taken_back() -> (
+    None
+):
+    call = Doubler()
+    call.gate.clear()
+    batcher = batcher_of(call, BatchLimits(wait_seconds=0.01))
+    answers = await asyncio.gather(
+        *(batcher.submit(item) for item in (1, 2)), batcher.submit(3), return_exceptions=True
+    )
+    assert {type(answer) for answer in answers} == {DatabaseUnavailable}
+    call.gate.set()
+    await batcher.drain()
+    assert call.calls == [[1, 2, 3]]
