@@ -91,7 +91,6 @@ def build_gateway(settings: Settings) -> Gateway:
     metrics = Metrics()
     market_loop = MarketLoop(
         database,
-        rules,
         fresh=timedelta(seconds=settings.fresh_seconds),
         watch=lambda snapshot: show_slots(snapshot, metrics),
     )
@@ -110,10 +109,10 @@ def build_gateway(settings: Settings) -> Gateway:
         token=token,
         expiry=timedelta(seconds=settings.quote_expiry_seconds),
         max_prompt_tokens=settings.max_prompt_tokens,
+        min_run_seconds=settings.run_seconds_min,
         max_run_seconds=settings.run_seconds_max,
     )
     sources = QuoteSources(catalogue, counter, market, ids, os.urandom)
-    metrics = Metrics()
     wakes = Wakes(valkey)
     waiters = JobWaiters(database, wakes)
     records = record_service_of(settings, database)

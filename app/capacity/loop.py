@@ -11,10 +11,12 @@ from app.capacity.costs import PriorCost, measured_totals
 from app.capacity.market import MarketSnapshot, PricePoint
 from app.capacity.repository import CapacityRepository, MarketKey
 from app.db.engine import Database
+from ledger.money import Nano
 from pricing.curve import Curve
 from pricing.errors import NoCapacity
-from pricing.floor import NOTHING_MEASURED, CostTotals, Floor, cost_floor
+from pricing.floor import NOTHING_MEASURED, CostTotals, Floor, blended_speeds, cost_floor
 from pricing.load import CapacityEvent, load_ppm, smoothed_load
+from pricing.rates import Rates, covered_ask
 
 log = structlog.get_logger()
 
@@ -30,9 +32,17 @@ class PriceRules:
     cost_age: timedelta
     """How long measured sums are reused; they are sums over a day and move slowly."""
 
-    def floor(self, measured: CostTotals) -> Floor:
-        """Return the cost floor for what was measured."""
-        return cost_floor(self.prior.totals(), measured, margin_ppm=self.margin_ppm)
+    def floor(self, measured: CostTotals) -> tuple[Floor, Nano]:
+        """Return the cost floor for what was measured, and the dearest ask that it covers.
+
+        Both from the same totals: an ask from others, read a moment later, can be one that no
+        supplier asks, and a quote over it is good for nothing.
+        """
+        prior = self.prior.totals()
+        floor = cost_floor(prior, measured, margin_ppm=self.margin_ppm)
+        speeds = blended_speeds(prior, measured)
+        rates = Rates(floor.input_rate, floor.output_rate, floor.per_request)
+        return floor, covered_ask(rates, speeds.prefill, speeds.decode, self.margin_ppm)
 
 
 class CostReader:
@@ -84,10 +94,12 @@ class PricePointLoop:
                 load = current_load(events, now_us=int(now.timestamp() * 1_000_000))
                 if load is None:
                     continue
+                floor, ask = self._rules.floor(costs.get(key.release, NOTHING_MEASURED))
                 point = PricePoint(
                     at=now.replace(microsecond=0),
                     load_ppm=load,
-                    floor=self._rules.floor(costs.get(key.release, NOTHING_MEASURED)),
+                    floor=floor,
+                    floor_ask=ask,
                     curve_version=self._rules.curve.version,
                 )
                 points.append((key, point))
@@ -113,14 +125,12 @@ class MarketLoop:
     def __init__(
         self,
         database: Database,
-        rules: PriceRules,
         *,
         fresh: timedelta,
         watch: Callable[[MarketSnapshot], None],
     ) -> None:
-        """Take the rules; `watch` is shown each new view, for the metrics."""
+        """Take how long an agent is fresh; `watch` is shown each new view, for the metrics."""
         self._database = database
-        self._costs = CostReader(rules)
         self._fresh = fresh
         self._watch = watch
         self._snapshot: MarketSnapshot | None = None
@@ -130,20 +140,17 @@ class MarketLoop:
         """The latest view, or None until the first read."""
         return self._snapshot
 
-    async def run_once(self, *, monotonic: float) -> MarketSnapshot:
+    async def run_once(self) -> MarketSnapshot:
         """Read the market and keep the view."""
         async with self._database.transaction() as tx:
             capacity = CapacityRepository(tx)
             markets = await capacity.markets(fresh=self._fresh)
-            costs = await self._costs.read(capacity, monotonic=monotonic)
             deployments = await capacity.deployments(fresh=self._fresh)
             read_at = await capacity.now()
-        self._snapshot = MarketSnapshot(
-            read_at, time.monotonic(), tuple(markets), deployments, costs
-        )
+        self._snapshot = MarketSnapshot(read_at, time.monotonic(), tuple(markets), deployments)
         self._watch(self._snapshot)
         return self._snapshot
 
     async def run_round(self) -> None:
         """Do as `run_once`, now. While the database is away the last view only grows older."""
-        await self.run_once(monotonic=time.monotonic())
+        await self.run_once()

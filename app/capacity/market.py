@@ -1,13 +1,12 @@
 """What is on offer right now, and the choice of a market to quote from. Pure."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from app.capacity.errors import NoFreshOffer, PriceStale
 from app.capacity.placement import DeploymentOffer
 from ledger.money import Nano
-from pricing.floor import CostTotals, Floor
+from pricing.floor import Floor
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +16,8 @@ class PricePoint:
     at: datetime
     load_ppm: int
     floor: Floor
+    floor_ask: Nano
+    """The dearest supplier ask that the floor covers, nano per slot-second."""
     curve_version: int
 
 
@@ -61,8 +62,6 @@ class MarketSnapshot:
     read_monotonic: float
     markets: tuple[Market, ...] = ()
     deployments: tuple[DeploymentOffer, ...] = ()
-    costs: Mapping[str, CostTotals] = field(default_factory=dict)
-    """Measured cost of each release over the trailing window."""
 
     def database_time(self, *, monotonic: float) -> datetime:
         """Return the database clock's present reading, as far as ours kept pace."""

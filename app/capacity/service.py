@@ -1,19 +1,18 @@
 """Looking at the market, and pricing one request from it."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from app.capacity.errors import PriceStale
+from app.capacity.errors import NoFreshOffer, PriceStale
 from app.capacity.loop import MarketLoop, PriceRules
 from app.capacity.market import MarketSnapshot, PricedMarket, choose_market
 from app.capacity.placement import candidates
 from ledger.money import Nano
 from pricing.errors import RunTooLong
-from pricing.floor import NOTHING_MEASURED, CostTotals, Speeds, blended_speeds
-from pricing.rates import Rates, covered_ask, rates_for, run_seconds
+from pricing.rates import Rates, ask_at, rates_for, run_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,8 @@ class MarketService:
         """Return the present price of a release.
 
         Raises:
-            NoFreshOffer, PriceStale: see `market.choose_market`.
+            NoFreshOffer, PriceStale: see `market.choose_market`; also when every fresh deployment
+                asks for more than the price covers, so that no quote would find a slot.
         """
         snapshot = self.snapshot()
         now = snapshot.database_time(monotonic=self._monotonic())
@@ -100,14 +100,19 @@ class MarketService:
             self._prices, self._prices_of = {}, snapshot
         key = (market.release, market.region)
         if key not in self._prices:
-            self._prices[key] = self._price(market, snapshot.costs)
-        return self._prices[key]
+            self._prices[key] = self._price(market)
+        priced = self._prices[key]
+        if not placeable(snapshot, priced):
+            raise NoFreshOffer(release=market.release, region=market.region)
+        return priced
 
-    def _price(self, market: PricedMarket, costs: Mapping[str, CostTotals]) -> MarketPrice:
-        rates = rates_for(market.point.floor, self._rules.curve, market.point.load_ppm)
-        speeds = self._speeds(costs.get(market.release, NOTHING_MEASURED))
-        ask = covered_ask(rates, speeds.prefill, speeds.decode, self._rules.margin_ppm)
-        return MarketPrice(market, rates, ask)
+    def _price(self, market: PricedMarket) -> MarketPrice:
+        point, curve = market.point, self._rules.curve
+        return MarketPrice(
+            market,
+            rates_for(point.floor, curve, point.load_ppm),
+            ask_at(point.floor_ask, curve, point.load_ppm),
+        )
 
     def run_seconds(
         self, market: PricedMarket, input_tokens: int, max_output_tokens: int, *, limit_seconds: int
@@ -137,5 +142,11 @@ class MarketService:
             return limit_seconds
         return min(wanted, limit_seconds)
 
-    def _speeds(self, measured: CostTotals) -> Speeds:
-        return blended_speeds(self._rules.prior.totals(), measured)
+
+def placeable(snapshot: MarketSnapshot, price: MarketPrice) -> bool:
+    """Return whether any fresh deployment's ask is covered."""
+    market = price.market
+    return any(
+        offer.ask <= price.ask and (offer.release, offer.region) == (market.release, market.region)
+        for offer in snapshot.deployments
+    )

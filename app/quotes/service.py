@@ -42,6 +42,7 @@ class QuoteTerms:
     token: Address
     expiry: timedelta
     max_prompt_tokens: int
+    min_run_seconds: int
     max_run_seconds: int
 
 
@@ -163,12 +164,13 @@ class QuoteService:
         return OfferedQuote(signed, authorization_for(signed, nonce=nonce), price)
 
     def _run_seconds(self, market: PricedMarket, input_tokens: int, max_output_tokens: int) -> int:
-        return self._sources.market.run_seconds(
+        seconds = self._sources.market.run_seconds(
             market,
             input_tokens,
             max_output_tokens,
             limit_seconds=self._terms.max_run_seconds,
         )
+        return max(seconds, self._terms.min_run_seconds)
 
     def _validity(self) -> Validity:
         now = self._sources.market.now()

@@ -142,7 +142,7 @@ class RequestService:
         Raises:
             JobNotFound: there is none with this id, or it is another wallet's.
         """
-        async with self._parts.database.transaction() as tx:
+        async with self._parts.database.statement() as tx:
             job = await JobRepository(tx).get(job_id, payer=payer)
         answer = (
             open_answer(self._parts.cipher, job_id, job.result_sealed)

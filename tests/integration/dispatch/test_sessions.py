@@ -21,7 +21,7 @@ from supplier_agent.protocol import (
 )
 from tests.integration.dispatch.conftest import AgentAt, NewAgent
 from tests.integration.dispatch.gateways import Gateway, World
-from tests.integration.seed import Wallet, register_agent
+from tests.integration.seed import AS_OPERATOR, Wallet, register_agent
 
 
 async def test_a_key_that_is_not_the_agents_is_refused(
@@ -132,6 +132,7 @@ async def test_a_suspended_agent_loses_its_session_and_its_jobs(
     await agent.next_run()
     spare = await agent_at(replica)
     async with world.database.transaction() as tx:
+        await tx.execute(AS_OPERATOR)
         await tx.execute(
             text("UPDATE offpeak.agent SET state = 'suspended' WHERE id = :id"),
             {"id": agent.seeded.agent_id},

@@ -129,3 +129,27 @@ async def test_a_prompt_counted_in_a_thread_is_priced_the_same_way(
     assert answer.status_code == 422
     assert answer.json()["code"] == "context-exceeded"
     assert answer.json()["input_tokens"] > 4_500
+
+
+async def test_a_price_that_covers_no_suppliers_ask_is_not_quoted(
+    client: httpx.AsyncClient, gateway: Gateway, wallet: Wallet, database_url: str
+) -> None:
+    for ask, status in ((10**6, 503), (1_000, 200)):
+        with psycopg.connect(database_url, autocommit=True) as connection:
+            connection.execute("UPDATE offpeak.deployment SET ask = %s", (ask,))
+        await price_market(gateway)
+        answer = await client.post("/v1/quotes", json=quote_body(wallet))
+        assert answer.status_code == status, answer.text
+        assert answer.json().get("code", "no-capacity") == "no-capacity"
+
+
+async def test_a_quotes_ask_comes_from_its_price_point_whatever_has_been_booked_since(
+    client: httpx.AsyncClient, gateway: Gateway, seller: Seller, wallet: Wallet, database_url: str
+) -> None:
+    seller.offer(4)
+    await price_market(gateway)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("UPDATE offpeak.price_point SET floor_ask = 7654")
+    await gateway.market_loop.run_once()
+    document = (await client.post("/v1/quotes", json=quote_body(wallet))).json()
+    assert document["quote"]["askNano"] == "7654"

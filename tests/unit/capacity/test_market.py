@@ -1,10 +1,12 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.capacity.costs import BookedSums, PriorCost, measured_totals
 from app.capacity.errors import NoFreshOffer, PriceStale
-from app.capacity.loop import current_load
+from app.capacity.loop import PriceRules, current_load
 from app.capacity.market import (
     Market,
     MarketSnapshot,
@@ -14,8 +16,10 @@ from app.capacity.market import (
     choose_market,
 )
 from ledger.money import Nano
+from pricing.curve import DEFAULT_CURVE
 from pricing.floor import Floor, cost_floor
 from pricing.load import CapacityEvent
+from pricing.rates import ask_at
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 STALE = timedelta(seconds=10)
@@ -28,7 +32,7 @@ def offer(offered: int, occupied: int = 0) -> Offer:
 
 
 def point(age_seconds: float = 0) -> PricePoint:
-    return PricePoint(NOW - timedelta(seconds=age_seconds), 250_000, FLOOR, 1)
+    return PricePoint(NOW - timedelta(seconds=age_seconds), 250_000, FLOOR, Nano(1_000), 1)
 
 
 def choose(*markets: Market, region: str | None = None) -> PricedMarket:
@@ -79,6 +83,23 @@ def test_measured_cost_moves_the_floor_and_an_empty_window_leaves_the_prior() ->
     assert cost_floor(PRIOR.totals(), measured_totals(dear, PRIOR), margin_ppm=0).output_rate > (
         prior_only.output_rate
     )
+
+
+@given(st.integers(1, 200), st.integers(1, 100_000), st.integers(0, 50))
+def test_the_floor_covers_what_every_supplier_asked(
+    requests: int, slot_ms: int, failed_nano: int
+) -> None:
+    ask = 2_501  # odd, so that most bookings were rounded down
+    prior = PriorCost(400, 200, 300, 20, Nano(ask), Nano(5_000))
+    booked = BookedSums(
+        requests, 33 * requests, 9 * requests, ask * slot_ms // 1000 * requests,
+        slot_ms * requests, failed_nano,
+    )  # fmt: skip
+    rules = PriceRules(prior, 150_000, DEFAULT_CURVE, timedelta(days=1), timedelta(seconds=30))
+    floor, floor_ask = rules.floor(measured_totals(booked, prior))
+    assert floor_ask >= ask
+    assert ask_at(floor_ask, DEFAULT_CURVE, 0) == floor_ask
+    assert floor.output_rate > 0
 
 
 def test_slot_time_is_split_without_loss() -> None:
