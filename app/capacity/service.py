@@ -11,6 +11,7 @@ from app.capacity.loop import MarketLoop, PriceRules
 from app.capacity.market import MarketSnapshot, PricedMarket, choose_market
 from app.capacity.placement import candidates
 from ledger.money import Nano
+from pricing.errors import RunTooLong
 from pricing.rates import Rates, ask_at, rates_for, run_seconds
 
 
@@ -113,22 +114,33 @@ class MarketService:
             ask_at(point.floor_ask, curve, point.load_ppm),
         )
 
-    def run_seconds(self, market: PricedMarket, input_tokens: int, max_output_tokens: int) -> int:
-        """Return how long a job may hold its slot, sized for the slowest fresh deployment.
+    def run_seconds(
+        self, market: PricedMarket, input_tokens: int, max_output_tokens: int, *, limit_seconds: int
+    ) -> int:
+        """Return how long a job may hold its slot: sized for the slowest fresh deployment.
 
-        One far slower than prices rest on waits for nobody: its word alone would make every
-        request of the market too long to sell.
+        What the speeds that prices rest on can do within `limit_seconds` is sold all the same, with
+        that much time: else one supplier's word makes every request of the market too long.
 
         Raises:
-            RunTooLong: longer than a lease may last.
+            RunTooLong: longer than that even at the speeds that prices rest on.
         """
-        prior = self._rules.prior
-        return run_seconds(
+        prior, offer = self._rules.prior, market.offer
+        least = run_seconds(
             input_tokens,
             max_output_tokens,
-            max(market.offer.slowest_prefill, prior.prefill_tokens_per_second // 2),
-            max(market.offer.slowest_decode, prior.decode_tokens_per_second // 2),
+            max(offer.slowest_prefill, prior.prefill_tokens_per_second),
+            max(offer.slowest_decode, prior.decode_tokens_per_second),
         )
+        if least > limit_seconds:
+            raise RunTooLong(seconds=least, limit_seconds=limit_seconds)
+        try:
+            wanted = run_seconds(
+                input_tokens, max_output_tokens, offer.slowest_prefill, offer.slowest_decode
+            )
+        except RunTooLong:
+            return limit_seconds
+        return min(wanted, limit_seconds)
 
 
 def placeable(snapshot: MarketSnapshot, price: MarketPrice) -> bool:

@@ -30,7 +30,6 @@ from ledger.authorization import RequestAuthorization
 from ledger.commitment import request_digest
 from ledger.encoding import Address, Domain
 from ledger.signing import SigningKey
-from pricing.errors import RunTooLong
 from supplier_agent.protocol import InferenceRequest
 
 INLINE_CHARACTERS = 20_000
@@ -166,9 +165,12 @@ class QuoteService:
         return OfferedQuote(signed, authorization_for(signed, nonce=nonce), price)
 
     def _run_seconds(self, market: PricedMarket, input_tokens: int, max_output_tokens: int) -> int:
-        seconds = self._sources.market.run_seconds(market, input_tokens, max_output_tokens)
-        if seconds > self._terms.max_run_seconds:
-            raise RunTooLong(seconds=seconds, limit_seconds=self._terms.max_run_seconds)
+        seconds = self._sources.market.run_seconds(
+            market,
+            input_tokens,
+            max_output_tokens,
+            limit_seconds=self._terms.max_run_seconds,
+        )
         return max(seconds, self._terms.min_run_seconds)
 
     def _validity(self) -> Validity:

@@ -1,14 +1,18 @@
 -- Agents' sessions and their offers.
 
--- A new session: the epoch it gets is larger than any before, and chooses the live socket.
--- NULL when the agent or its supplier may not serve.
+-- A new session: the epoch it gets is larger than any before, and chooses the live socket. It
+-- offers nothing until it says so: what an earlier one offered may be of another name by now, and
+-- would be sold beside it. NULL when the agent or its supplier may not serve.
 CREATE FUNCTION offpeak.open_session(p_agent uuid, p_replica text, p_boot text)
-RETURNS bigint LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE v_epoch bigint;
+RETURNS bigint LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+DECLARE v_epoch bigint; v_deployments uuid[];
 BEGIN
   PERFORM FROM offpeak.agent a JOIN offpeak.supplier s ON s.id = a.supplier_id
     WHERE a.id = p_agent AND a.state = 'authorized' AND s.state = 'authorized' FOR SHARE OF a, s;
   IF NOT FOUND THEN RETURN NULL; END IF;
+  SELECT array_agg(x.id) INTO v_deployments FROM (
+    SELECT d.id FROM offpeak.deployment d WHERE d.agent_id = p_agent ORDER BY d.id FOR NO KEY UPDATE) x;
   v_epoch := nextval('offpeak.session_epoch_seq');
   INSERT INTO offpeak.agent_session AS x(agent_id, epoch, state, replica, boot_id, seen_at)
   VALUES (p_agent, v_epoch, 'online', p_replica, p_boot, clock_timestamp())
@@ -16,6 +20,10 @@ BEGIN
     SET epoch = v_epoch, state = 'online', replica = p_replica, boot_id = p_boot,
         seen_at = clock_timestamp(), stale = false
   WHERE x.epoch < v_epoch;
+  IF FOUND AND v_deployments IS NOT NULL THEN
+    UPDATE offpeak.deployment d SET offered = 0 WHERE d.id = ANY(v_deployments);
+    PERFORM offpeak._note_capacity(v_deployments, clock_timestamp());
+  END IF;
   RETURN v_epoch;
 END $$;
 

@@ -184,3 +184,18 @@ async def test_a_clean_shutdown_leaves_the_work_with_its_agent(
     assert lease["state"] == "active"
     assert len(agent.all_of(Run)) == 1
     assert len(agent.all_of(Welcome)) == 1
+
+
+async def test_a_newer_session_sells_nothing_that_only_the_older_one_offered(
+    world: World, replica: Gateway, agent_at: AgentAt
+) -> None:
+    """An agent that came back under another deployment name had its slots sold twice."""
+    agent = await agent_at(replica)
+
+    await agent.dial(replica.url)
+    await agent.offer(deployment="renamed", offered=2)
+
+    await world.until(
+        "SELECT sum(offered) = 2 FROM offpeak.deployment WHERE agent_id = :id",
+        id=agent.seeded.agent_id,
+    )

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 
+import psycopg
 import pytest
 from sqlalchemy.exc import DBAPIError
 
@@ -23,6 +24,8 @@ CORRUPTIONS = {
     "charge-transfer": "UPDATE offpeak.transfer SET amount = amount + 1 WHERE credit IN"
     " (SELECT id FROM offpeak.account WHERE kind = 'fee')",
     "supplier-accrual": "UPDATE offpeak.cost_entry SET amount = amount + 1 WHERE amount > 0",
+    "transfer-parties": "UPDATE offpeak.transfer SET debit = credit, credit = debit WHERE debit IN"
+    " (SELECT id FROM offpeak.account WHERE kind = 'deposit_clearing')",
     "known-accounts": "DELETE FROM offpeak.account WHERE kind = 'fee'",
     "house-balance": "UPDATE offpeak.house_balance SET balance = balance + 1",
     "occupied-slots": "UPDATE offpeak.deployment SET occupied = occupied + 1",
@@ -92,6 +95,27 @@ async def test_a_broken_rule_is_found_and_stops_accepting(
 
     assert busy_books.lift_halt() == 1
     assert busy_books.accept([order])[0].code == "ok"
+
+
+async def test_money_moved_from_one_wallet_to_another_is_found_though_balances_agree(
+    busy_books: Books, database: Database, fresh_database_url: str
+) -> None:
+    busy_books.fund(wallet(2), 10)
+    with psycopg.connect(fresh_database_url, autocommit=True) as connection:
+        connection.execute(
+            "WITH moved AS (INSERT INTO offpeak.transfer(ref, leg, debit, credit, amount, asset,"
+            " created_at) SELECT gen_random_uuid(), 1, f.id, t.id, 5, f.asset, now()"
+            " FROM offpeak.account f, offpeak.account t WHERE f.owner = %s AND t.owner = %s"
+            " RETURNING debit, credit) UPDATE offpeak.wallet_balance w SET available = available"
+            " + CASE WHEN w.account_id = m.credit THEN 5 ELSE -5 END FROM moved m"
+            " WHERE w.account_id IN (m.debit, m.credit)",
+            (BUYER, wallet(2)),
+        )
+    await HouseBooks(database).roll_up_once()
+
+    report = await LedgerCheck(database).run_and_halt()
+
+    assert report.summary() == "transfer-parties: 1"
 
 
 async def test_a_check_that_cannot_be_made_stops_accepting_too(

@@ -12,6 +12,7 @@ from app.assembly import Gateway, build_price_point_loop
 from app.capacity.loop import PricePointLoop
 from app.capacity.repository import PRICE_POINT_LOCK
 from ledger.money import parse_amount
+from pricing.errors import RunTooLong
 from tests.integration.gateway.conftest import (
     MODEL,
     REGION,
@@ -155,8 +156,10 @@ async def test_one_supplier_that_calls_itself_slow_makes_no_request_too_long_to_
     seller.offer(4)
     await price_market(gateway)
     price = gateway.market.price(MODEL, region=None)
-    slow = replace(price.market.offer, slowest_prefill=1, slowest_decode=1)
-
-    seconds = gateway.market.run_seconds(replace(price.market, offer=slow), 100, 1_000)
-
-    assert seconds <= gateway.settings.run_seconds_max
+    limit = gateway.settings.run_seconds_max
+    for speed in (1, 5, 20):
+        slow = replace(price.market.offer, slowest_prefill=speed, slowest_decode=speed)
+        market = replace(price.market, offer=slow)
+        assert gateway.market.run_seconds(market, 100, 1_000, limit_seconds=limit) <= limit
+        with pytest.raises(RunTooLong):
+            gateway.market.run_seconds(market, 100, 100_000, limit_seconds=limit)
