@@ -16,21 +16,33 @@ RETURNS bytea LANGUAGE sql VOLATILE AS $$
   SELECT sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
 $$;
 
+-- How long an agent counts as fresh after it was last heard; `app.capacity.placement.FRESH` is the same.
+CREATE FUNCTION offpeak._fresh_for()
+RETURNS interval LANGUAGE sql IMMUTABLE AS $$ SELECT interval '15 s' $$;
+
+-- Those of the deployments that may take work now, with what a job must fit: the one check behind
+-- accepting, moving and queued jobs. Callers hold the rows.
+-- Rules: architecture.md, "Capacity, load, placement".
+CREATE FUNCTION offpeak._open_deployments(p_ids uuid[], p_now timestamptz)
+RETURNS TABLE(id uuid, agent_id uuid, replica text, ask bigint, room int, until timestamptz, release text, region text)
+LANGUAGE sql STABLE AS $$
+  SELECT d.id, d.agent_id, s.replica, d.ask, d.offered - d.occupied, d.offer_until, d.release, d.region
+    FROM offpeak.deployment d JOIN offpeak.agent_session s ON s.agent_id = d.agent_id
+   WHERE d.id = ANY(p_ids) AND d.occupied < d.offered
+     AND s.state = 'online' AND s.seen_at > p_now - offpeak._fresh_for()
+$$;
+
 -- The first of the candidates that has room now, fresh, cheap and long enough.
--- Callers hold the candidates' rows. Rules: architecture.md, "Capacity, load, placement".
+-- Callers hold the candidates' rows.
 CREATE FUNCTION offpeak._place(
   p_candidates uuid[], p_release text, p_region text, p_ask bigint, p_until timestamptz, p_now timestamptz)
 RETURNS offpeak.placement LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 DECLARE r offpeak.placement;
 BEGIN
-  SELECT d.id, d.agent_id, s.replica, d.ask INTO r
-    FROM unnest(p_candidates) WITH ORDINALITY AS c(id, place)
-    JOIN offpeak.deployment d ON d.id = c.id
-    JOIN offpeak.agent_session s ON s.agent_id = d.agent_id
-   WHERE d.release = p_release AND d.region = p_region AND d.ask <= p_ask
-     AND d.occupied < d.offered AND d.offer_until > p_until
-     AND s.state = 'online' AND s.seen_at > p_now - interval '15 s'
-   ORDER BY c.place LIMIT 1;
+  SELECT d.id, d.agent_id, d.replica, d.ask INTO r
+    FROM offpeak._open_deployments(p_candidates, p_now) d
+   WHERE d.release = p_release AND d.region = p_region AND d.ask <= p_ask AND d.until > p_until
+   ORDER BY array_position(p_candidates, d.id) LIMIT 1;
   RETURN r;
 END $$;
 

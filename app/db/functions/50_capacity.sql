@@ -62,11 +62,12 @@ BEGIN
 END $$;
 
 -- Heartbeats of all agents of one replica, in one statement. An agent that comes back from
--- staleness is counted again from now.
+-- staleness is counted again from when its deployments are locked; one that is marked stale while
+-- this runs comes back at its next heartbeat.
 CREATE FUNCTION offpeak.seen_many(p_agent uuid[], p_epoch bigint[], p_age_ms int[])
 RETURNS void LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
-DECLARE v_now timestamptz := clock_timestamp(); v_back uuid[]; v_deployments uuid[];
+DECLARE v_heard timestamptz := clock_timestamp(); v_back uuid[]; v_deployments uuid[];
 BEGIN
   SELECT array_agg(s.agent_id) INTO v_back FROM offpeak.agent_session s
    WHERE s.agent_id = ANY(p_agent) AND s.stale AND s.state <> 'offline';
@@ -75,30 +76,42 @@ BEGIN
       SELECT d.id FROM offpeak.deployment d WHERE d.agent_id = ANY(v_back) ORDER BY d.id FOR NO KEY UPDATE) x;
   END IF;
   UPDATE offpeak.agent_session s
-     SET seen_at = greatest(s.seen_at, v_now - make_interval(secs => x.age_ms / 1000.0)),
-         stale = s.stale AND v_now - make_interval(secs => x.age_ms / 1000.0) <= v_now - interval '15 s'
+     SET seen_at = greatest(s.seen_at, v_heard - make_interval(secs => x.age_ms / 1000.0)),
+         stale = s.stale AND NOT (coalesce(s.agent_id = ANY(v_back), false)
+                                  AND x.age_ms / 1000.0 < extract(epoch FROM offpeak._fresh_for()))
     FROM (SELECT * FROM unnest(p_agent, p_epoch, p_age_ms) AS u(agent_id, epoch, age_ms) ORDER BY 1) x
    WHERE s.agent_id = x.agent_id AND s.epoch = x.epoch;
-  IF v_deployments IS NOT NULL THEN PERFORM offpeak._note_capacity(v_deployments, v_now); END IF;
+  IF v_deployments IS NOT NULL THEN PERFORM offpeak._note_capacity(v_deployments, clock_timestamp()); END IF;
 END $$;
 
--- Agents silent for 15 s: offer and occupation leave the load together, dated seen_at + 15 s.
+-- Agents that are no longer fresh: offer and occupation leave the load together, dated to the end
+-- of their freshness. What was noted of them since then is followed by their present state, so
+-- that the last event of a silent agent's deployment never offers anything.
 CREATE FUNCTION offpeak.mark_stale()
 RETURNS int LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
-DECLARE s record; n int := 0;
+DECLARE v_due timestamptz := clock_timestamp() - offpeak._fresh_for(); v_silent uuid[]; v_stale uuid[];
 BEGIN
-  FOR s IN UPDATE offpeak.agent_session x SET stale = true
-            WHERE x.agent_id IN (SELECT y.agent_id FROM offpeak.agent_session y
-                   WHERE y.state <> 'offline' AND NOT y.stale AND y.seen_at < clock_timestamp() - interval '15 s'
-                   ORDER BY y.agent_id FOR NO KEY UPDATE SKIP LOCKED)
-            RETURNING x.agent_id, x.seen_at LOOP
+  SELECT array_agg(s.agent_id) INTO v_silent FROM offpeak.agent_session s
+   WHERE s.state <> 'offline' AND NOT s.stale AND s.seen_at < v_due;
+  IF v_silent IS NULL THEN RETURN 0; END IF;
+  PERFORM FROM offpeak.deployment d WHERE d.agent_id = ANY(v_silent) ORDER BY d.id FOR NO KEY UPDATE;
+  WITH marked AS (
+    UPDATE offpeak.agent_session x SET stale = true
+     WHERE x.agent_id IN (SELECT y.agent_id FROM offpeak.agent_session y
+             WHERE y.agent_id = ANY(v_silent) AND y.state <> 'offline' AND NOT y.stale AND y.seen_at < v_due
+             ORDER BY y.agent_id FOR NO KEY UPDATE SKIP LOCKED)
+     RETURNING x.agent_id, x.seen_at),
+  noted AS (
     INSERT INTO offpeak.capacity_event(deployment_id, release, region, at, offered, occupied)
-    SELECT d.id, d.release, d.region, s.seen_at + interval '15 s', 0, 0
-      FROM offpeak.deployment d WHERE d.agent_id = s.agent_id;
-    n := n + 1;
-  END LOOP;
-  RETURN n;
+    SELECT d.id, d.release, d.region, m.seen_at + offpeak._fresh_for(), 0, 0
+      FROM marked m JOIN offpeak.deployment d ON d.agent_id = m.agent_id)
+  SELECT array_agg(m.agent_id) INTO v_stale FROM marked m;
+  PERFORM offpeak._note_capacity(ARRAY(
+    SELECT d.id FROM offpeak.deployment d JOIN offpeak.agent_session s ON s.agent_id = d.agent_id
+     WHERE d.agent_id = ANY(v_stale) AND EXISTS (SELECT FROM offpeak.capacity_event e
+             WHERE e.deployment_id = d.id AND e.at > s.seen_at + offpeak._fresh_for())), clock_timestamp());
+  RETURN coalesce(cardinality(v_stale), 0);
 END $$;
 
 -- Forget what no load, quote or record can need any more. Each deployment's last event stays: it

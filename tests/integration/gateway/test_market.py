@@ -19,6 +19,7 @@ from tests.integration.gateway.conftest import (
     authorize_seller,
     price_market,
 )
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -115,6 +116,7 @@ async def test_a_silent_agent_leaves_the_market_fifteen_seconds_after_it_was_see
             "UPDATE offpeak.agent_session SET seen_at = now() - interval '20 s'"
             " WHERE state = 'online'"
         )
+        connection.execute("UPDATE offpeak.capacity_event SET at = at - interval '1 minute'")
     await point_loop.run_once(monotonic=0)
     [(gone,)] = rows(
         database_url,
@@ -146,3 +148,55 @@ async def test_the_quoted_price_covers_what_the_prior_supplier_asks(
     seller.offer(4)
     await price_market(gateway)
     assert gateway.market.price(MODEL, region=None).ask >= parse_amount(gateway.settings.prior_ask)
+
+
+LAST_EVENT = (
+    "SELECT e.offered FROM offpeak.capacity_event e JOIN offpeak.deployment d"
+    " ON d.id = e.deployment_id JOIN offpeak.agent_session s ON s.agent_id = d.agent_id"
+    " WHERE s.state = 'online' ORDER BY e.at DESC, e.id DESC LIMIT 1"
+)
+SILENCE = (
+    "UPDATE offpeak.agent_session SET seen_at = now() - interval '20 s' WHERE state = 'online'"
+)
+
+
+async def test_what_happened_after_an_agent_fell_silent_does_not_bring_its_offer_back(
+    database_url: str, seller: Seller, point_loop: PricePointLoop
+) -> None:
+    seller.offer(4)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(SILENCE)
+        connection.execute("UPDATE offpeak.capacity_event SET at = now() - interval '1 s'")
+    await point_loop.run_once(monotonic=0)
+    assert rows(database_url, LAST_EVENT) == [(0,)]
+
+
+async def test_an_agent_that_comes_back_is_counted_after_what_it_had_to_wait_for(
+    database_url: str, seller: Seller, point_loop: PricePointLoop
+) -> None:
+    seller.offer(4)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(SILENCE)
+    await point_loop.run_once(monotonic=0)
+    with psycopg.connect(database_url) as other:
+        other.execute("SELECT FROM offpeak.deployment FOR NO KEY UPDATE")
+        beat = asyncio.create_task(asyncio.to_thread(seller.heartbeat))
+        await asyncio.to_thread(wait_until, lambda: waiting_for_a_lock(database_url))
+        other.execute(
+            "INSERT INTO offpeak.capacity_event(deployment_id, release, region, at, offered,"
+            " occupied) SELECT id, release, region, clock_timestamp(), 0, 0 FROM offpeak.deployment"
+            " WHERE agent_id = %s",
+            (seller.agent,),
+        )
+    await beat
+    assert rows(database_url, LAST_EVENT) == [(4,)]
+
+
+def waiting_for_a_lock(database_url: str) -> bool:
+    """Whether some connection waits for a row that another holds."""
+    found = rows(
+        database_url,
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    )
+    return found != [(0,)]
