@@ -18,7 +18,9 @@ from app.db.engine import Database, open_database
 from app.db.migrate import head_revision
 from app.dispatch.dispatcher import DispatchParts
 from app.dispatch.metrics import DispatchMetrics
+from app.dispatch.offers import SpeedLimits
 from app.dispatch.service import DispatchNeeds, DispatchService, served_releases
+from app.dispatch.work import SlotSpeeds
 from app.jobs.waiters import JobWaiters
 from app.kit.batcher import BatchLimits
 from app.kit.cipher import ContentCipher
@@ -91,7 +93,7 @@ def build_gateway(settings: Settings) -> Gateway:
     market_loop = MarketLoop(
         database,
         rules,
-        fresh=timedelta(seconds=settings.fresh_seconds),
+        stale=timedelta(seconds=settings.price_stale_seconds),
         watch=lambda snapshot: show_slots(snapshot, metrics),
     )
     market = MarketService(
@@ -125,6 +127,8 @@ def build_gateway(settings: Settings) -> Gateway:
             releases=served_releases(
                 catalogue, lambda release: counter.tokenizer(release).count_text
             ),
+            market=market,
+            speed_limits=speed_limits(settings),
         ),
         DispatchNeeds(
             records=records,
@@ -223,6 +227,14 @@ def price_rules(settings: Settings) -> PriceRules:
         window=timedelta(seconds=settings.floor_window_seconds),
         cost_age=timedelta(seconds=settings.floor_refresh_seconds),
     )
+
+
+def speed_limits(settings: Settings) -> SpeedLimits:
+    """Return what agents may claim of their speeds."""
+    prior = SlotSpeeds(
+        settings.prior_prefill_tokens_per_second, settings.prior_decode_tokens_per_second
+    )
+    return SpeedLimits(prior, settings.slowest_speed_ppm)
 
 
 def show_slots(snapshot: MarketSnapshot, metrics: Metrics) -> None:

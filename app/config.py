@@ -178,6 +178,12 @@ class Settings(BaseSettings):
     prior_overhead: Amount = Field(
         default="0.000005000", description="Gateway and payment cost of one request."
     )
+    slowest_speed_ppm: int = Field(
+        default=50_000,
+        ge=0,
+        le=1_000_000,
+        description="Offers below this share of the prior's speeds are refused, in millionths.",
+    )
     price_margin_ppm: Ppm = Field(
         default=150_000, description="Margin on top of cost, in millionths."
     )

@@ -49,14 +49,16 @@ def measured_totals(booked: BookedSums, prior: PriorCost) -> CostTotals:
 
     A lease books one slot time. It is split between prefill and decode in the proportion that the
     billed tokens take at the prior's speeds; only the ratio of the two speeds is assumed, the
-    total is measured. Overhead is booked at the prior's figure per request.
+    total is measured. Overhead is booked at the prior's figure per request. Each booking was
+    rounded down by less than one nano, which is added back: else the only supplier of a market
+    would find its own ask, as measured, just below itself and no longer covered.
     """
     prefill = Fraction(booked.input_tokens, prior.prefill_tokens_per_second)
     decode = Fraction(booked.output_tokens, prior.decode_tokens_per_second)
     slot_us = booked.served_slot_ms * MICROSECONDS_PER_MS
     prefill_us = int(slot_us * prefill / (prefill + decode)) if prefill + decode else 0
     return CostTotals(
-        supplier_nano=booked.served_nano,
+        supplier_nano=booked.served_nano + booked.requests,
         overhead_nano=prior.overhead * booked.requests,
         failed_nano=booked.failed_nano,
         input_tokens=booked.input_tokens,

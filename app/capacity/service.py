@@ -1,9 +1,10 @@
 """Looking at the market, and pricing one request from it."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from fractions import Fraction
 from uuid import UUID
 
 from app.capacity.errors import PriceStale
@@ -11,8 +12,9 @@ from app.capacity.loop import MarketLoop, PriceRules
 from app.capacity.market import MarketSnapshot, PricedMarket, choose_market
 from app.capacity.placement import candidates
 from ledger.money import Nano
-from pricing.floor import NOTHING_MEASURED, CostTotals, Speeds, blended_speeds
-from pricing.rates import Rates, covered_ask, rates_for, run_seconds
+from pricing.errors import RunTooLong
+from pricing.floor import NOTHING_MEASURED, Speeds
+from pricing.rates import Rates, run_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,6 @@ class MarketService:
         self._rules = rules
         self._stale = stale
         self._monotonic = monotonic
-        self._prices: dict[tuple[str, str], MarketPrice] = {}
-        self._prices_of: MarketSnapshot | None = None
         self._taken: Counter[UUID] = Counter()
         self._taken_since: MarketSnapshot | None = None
 
@@ -91,35 +91,35 @@ class MarketService:
         snapshot = self.snapshot()
         now = snapshot.database_time(monotonic=self._monotonic())
         market = choose_market(snapshot, release, region=region, now=now, stale=self._stale)
-        return self._price_in(snapshot, market)
+        return MarketPrice(market, market.price.rates, market.price.ask)
 
-    def _price_in(self, snapshot: MarketSnapshot, market: PricedMarket) -> MarketPrice:
-        """Return a market's price, computed once for each view of it."""
-        if self._prices_of is not snapshot:
-            self._prices, self._prices_of = {}, snapshot
-        key = (market.release, market.region)
-        if key not in self._prices:
-            self._prices[key] = self._price(market, snapshot.costs)
-        return self._prices[key]
+    def authorized_speeds(self, release: str) -> Speeds:
+        """Return the speeds at which slot time of a release is paid, or faster."""
+        costs = self._loop.snapshot.costs if self._loop.snapshot else {}
+        return self._rules.authorized_speeds(costs.get(release, NOTHING_MEASURED))
 
-    def _price(self, market: PricedMarket, costs: Mapping[str, CostTotals]) -> MarketPrice:
-        rates = rates_for(market.point.floor, self._rules.curve, market.point.load_ppm)
-        speeds = self._speeds(costs.get(market.release, NOTHING_MEASURED))
-        ask = covered_ask(rates, speeds.prefill, speeds.decode, self._rules.margin_ppm)
-        return MarketPrice(market, rates, ask)
 
-    def run_seconds(self, market: PricedMarket, input_tokens: int, max_output_tokens: int) -> int:
-        """Return how long a job may hold its slot, sized for the slowest fresh deployment.
+def sized_run_seconds(
+    market: PricedMarket, input_tokens: int, max_output_tokens: int, *, limit_seconds: int
+) -> int:
+    """Return how long a job may hold its slot: sized for the slowest deployment it may get.
 
-        Raises:
-            RunTooLong: longer than a lease may last.
-        """
-        return run_seconds(
-            input_tokens,
-            max_output_tokens,
-            market.offer.slowest_prefill,
-            market.offer.slowest_decode,
+    One slow deployment does not make a long request unbuyable: what fits the limit at the speed
+    the price assumes gets the whole limit.
+
+    Raises:
+        RunTooLong: longer than a lease may last, even at the assumed speed.
+    """
+    speeds, offer = market.price.speeds, market.offer
+    prefill = max(speeds.prefill, Fraction(offer.slowest_prefill))
+    decode = max(speeds.decode, Fraction(offer.slowest_decode))
+    quickest = run_seconds(input_tokens, max_output_tokens, prefill, decode)
+    if quickest > limit_seconds:
+        raise RunTooLong(seconds=quickest, limit_seconds=limit_seconds)
+    try:
+        slowest = run_seconds(
+            input_tokens, max_output_tokens, offer.slowest_prefill, offer.slowest_decode
         )
-
-    def _speeds(self, measured: CostTotals) -> Speeds:
-        return blended_speeds(self._rules.prior.totals(), measured)
+    except RunTooLong:
+        return limit_seconds
+    return min(slowest, limit_seconds)

@@ -9,7 +9,7 @@ from app.dispatch.attempt import BUSY, FAILS, UNASKED_CANCEL, UNKNOWN, Attempt, 
 from app.dispatch.errors import AttemptFault, SessionRefused
 from app.dispatch.lease_repository import HeldLease, LeaseRepository
 from app.dispatch.metering import Evidence, evidence_of, meter
-from app.dispatch.offers import offer_of, refusal
+from app.dispatch.offers import OfferRules, offer_of, refusal
 from app.dispatch.outcomes import Outcomes
 from app.dispatch.session import AgentSession
 from app.dispatch.session_repository import Offer, SessionRepository
@@ -156,16 +156,17 @@ class Channel:
 
     async def _on_capacity(self, session: AgentSession, message: Capacity) -> None:
         names = {offer.name for offer in session.offers.values()}
+        rules = OfferRules(self._dispatcher.parts.releases, self._dispatcher.parts.speed_limits)
         why_not = refusal(
             message,
-            self._dispatcher.parts.releases,
+            rules,
             known=message.deployment in names,
             deployments=len(names),
         )
         if why_not:
             await self._withdraw(session, message.deployment)
         else:
-            await self._offer(session, offer_of(message, now=utc_now()))
+            await self._offer(session, offer_of(message, rules.speeds, now=utc_now()))
         if why_not != session.reason:
             session.reason = why_not
             session.send(Reason(text=why_not))

@@ -76,7 +76,7 @@ def meter(
         response_digest=digest,
         evidence=evidence_of(done),
         statement_digest=sha256(signed),
-        cap_ms=work.speeds.accrual_cap_ms(
+        cap_ms=work.accrual_cap_ms(
             input_tokens=usage.input_tokens, output_tokens=usage.output_tokens
         ),
     )

@@ -37,7 +37,11 @@ class DispatchService:
     def __init__(self, replica: str, parts: DispatchParts, needs: DispatchNeeds) -> None:
         self.dispatcher = Dispatcher(replica, parts)
         self._endings = Endings(
-            parts.database, needs.records, needs.ids, queue_length=needs.settle_queue_length
+            parts.database,
+            needs.records,
+            needs.ids,
+            market=parts.market,
+            queue_length=needs.settle_queue_length,
         )
         self.outcomes = Outcomes(self.dispatcher, self._endings, needs.waiters, needs.metrics)
         self.endpoint = AgentEndpoint(self.outcomes, needs.ids)

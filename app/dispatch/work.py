@@ -1,20 +1,22 @@
 """What one attempt needs to know about its lease, job and deployment. Pure."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
 from ledger.money import Nano
+from pricing.floor import Speeds
 from pricing.rates import Rates
 from pricing.units import ceil_div
 
 ACCRUAL_FACTOR_PER_MILLE = 1500
-"""A supplier is paid for at most 1.5 x the slot time that its own speeds make of the tokens."""
+"""A supplier is paid for at most 1.5 x the slot time that the authorized speeds make of tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlotSpeeds:
-    """Tokens per second of one slot, as authorized with the deployment's offer; at least 1."""
+    """Tokens per second of one slot; at least 1."""
 
     prefill: int
     decode: int
@@ -24,12 +26,10 @@ class SlotSpeeds:
         exact = per_mille * (input_tokens * self.decode + output_tokens * self.prefill)
         return ceil_div(exact, self.prefill * self.decode)
 
-    def accrual_cap_ms(self, *, input_tokens: int, output_tokens: int) -> int:
-        """Return the most slot time that is paid for these tokens, in ms."""
-        return self.expected_ms(
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            per_mille=ACCRUAL_FACTOR_PER_MILLE,
+    def no_slower_than(self, speeds: Speeds) -> "SlotSpeeds":
+        """Return these speeds, each raised to that of `speeds` (rounded up) where it is lower."""
+        return SlotSpeeds(
+            max(self.prefill, math.ceil(speeds.prefill)), max(self.decode, math.ceil(speeds.decode))
         )
 
 
@@ -71,5 +71,20 @@ class Work:
     deployment: str
     """The agent's own name for it."""
     speeds: SlotSpeeds
+    """As the supplier claims them: how long silence is patience."""
+    authorized: SlotSpeeds
+    """What slot time is paid by: the claimed speeds, but none slower than the price assumes."""
     deadline: float
     """On this process's monotonic clock."""
+
+    def accrual_cap_ms(self, *, input_tokens: int, output_tokens: int) -> int:
+        """Return the most slot time that is paid for these tokens, in ms.
+
+        What a supplier says of its own speed can only lower it: money.md, "Supplier accrual".
+        Booking it bounds the pay by the charge besides.
+        """
+        return self.authorized.expected_ms(
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            per_mille=ACCRUAL_FACTOR_PER_MILLE,
+        )

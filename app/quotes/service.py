@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from app.capacity.market import PricedMarket
-from app.capacity.service import MarketPrice, MarketService
+from app.capacity.service import MarketPrice, MarketService, sized_run_seconds
 from app.kit.clock import unix_seconds
 from app.kit.ids import IdSource
 from app.models.catalogue import Catalogue
@@ -28,7 +27,6 @@ from ledger.authorization import RequestAuthorization
 from ledger.commitment import request_digest
 from ledger.encoding import Address, Domain
 from ledger.signing import SigningKey
-from pricing.errors import RunTooLong
 from supplier_agent.protocol import InferenceRequest
 
 INLINE_CHARACTERS = 20_000
@@ -155,19 +153,18 @@ class QuoteService:
             load_ppm=market.point.load_ppm,
             price_point_at=unix_seconds(market.point.at),
             curve_version=market.point.curve_version,
-            run_seconds=self._run_seconds(market, input_tokens, asked.max_output_tokens),
+            run_seconds=sized_run_seconds(
+                market,
+                input_tokens,
+                asked.max_output_tokens,
+                limit_seconds=self._terms.max_run_seconds,
+            ),
         )
         signed = sign_quote(
             make_quote(asked, priced, self._validity()), key=self._key, domain=self._terms.domain
         )
         nonce = self._sources.random_bytes(32)
         return OfferedQuote(signed, authorization_for(signed, nonce=nonce), price)
-
-    def _run_seconds(self, market: PricedMarket, input_tokens: int, max_output_tokens: int) -> int:
-        seconds = self._sources.market.run_seconds(market, input_tokens, max_output_tokens)
-        if seconds > self._terms.max_run_seconds:
-            raise RunTooLong(seconds=seconds, limit_seconds=self._terms.max_run_seconds)
-        return seconds
 
     def _validity(self) -> Validity:
         now = self._sources.market.now()

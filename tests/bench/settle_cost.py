@@ -34,6 +34,7 @@ from ledger.encoding import Address
 from ledger.statement import SupplierStatement
 from ledger.usage import usage_record_domain
 from supplier_agent.protocol import Answer, Done, Usage
+from tests.integration.markets import market_on
 from tests.integration.seed import (
     ASK,
     RATES,
@@ -109,7 +110,11 @@ async def deliver(
             remaining_seconds=60,
         )
         work = Work(
-            accepted=accepted, deployment="bench", speeds=SlotSpeeds(300, 20), deadline=1e12
+            accepted=accepted,
+            deployment="bench",
+            speeds=SlotSpeeds(300, 20),
+            authorized=SlotSpeeds(300, 20),
+            deadline=1e12,
         )
         delivered.append(Delivered(work, signed_done(work, answer, agent, release), answer))
     return delivered
@@ -145,7 +150,7 @@ async def measure(url: str) -> None:
     domain = usage_record_domain(chain_id=31_337, receipt_anchor=Address("0x" + "03" * 20))
     records = RecordService(database, RecordSigner(os.urandom(32), domain))
     ids = IdSource(now_ms=unix_ms, random_bytes=os.urandom)
-    endings = Endings(database, records, ids, queue_length=2_000)
+    endings = Endings(database, records, ids, market=market_on(database)[1], queue_length=2_000)
     catalogue = Catalogue()
     [release] = served_releases(
         catalogue, lambda one: CountingTokenizer(one, catalogue.folder_of(one)).count_text

@@ -60,7 +60,8 @@ END $$;
 
 -- End or half-end leases, at most once each per call. 'ending' keeps the slot occupied until the
 -- engine confirms or the agent is declared dead. The first end of an active lease books its slot
--- time: ask x min(time, cap) from fees to its supplier, or nothing where the cap is NULL.
+-- time: ask x min(time, cap) from fees to its supplier, or nothing where the cap is NULL. All attempts
+-- of a job together never earn more than its hold.
 -- Callers hold the leases' deployments. Returns how many changed.
 CREATE FUNCTION offpeak._end_leases(
   p_lease uuid[], p_state text[], p_reason text[], p_cap_ms bigint[], p_kind text, p_now timestamptz)
@@ -69,10 +70,16 @@ DECLARE n int; v_touched uuid[];
 BEGIN
   WITH item AS (
     SELECT l.id, l.state AS was, u.state AS next, u.reason, l.deployment_id, l.agent_id, j.asset, j.release,
-           greatest(least((extract(epoch FROM p_now - l.started_at) * 1000)::bigint, u.cap_ms), 0) AS slot_ms,
+           greatest(least((extract(epoch FROM p_now - l.started_at) * 1000)::bigint, u.cap_ms,
+                          CASE WHEN u.cap_ms IS NOT NULL
+                               THEN trunc((h.amount - coalesce(e.amount, 0)) * 1000.0 / l.ask) END), 0)::bigint AS slot_ms,
            CASE WHEN u.cap_ms IS NULL THEN 0 ELSE l.ask END AS ask
       FROM unnest(p_lease, p_state, p_reason, p_cap_ms) AS u(id, state, reason, cap_ms)
       JOIN offpeak.lease l ON l.id = u.id JOIN offpeak.job j ON j.id = l.job_id
+      JOIN offpeak.hold h ON h.id = j.id
+      LEFT JOIN LATERAL (
+        SELECT sum(c.amount) AS amount FROM offpeak.lease x JOIN offpeak.cost_entry c ON c.lease_id = x.id
+         WHERE x.job_id = l.job_id AND l.attempt > 1) e ON true
      WHERE l.state IN ('active', 'ending') AND l.state <> u.state),
   ended AS (
     UPDATE offpeak.lease l

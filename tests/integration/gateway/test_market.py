@@ -130,11 +130,12 @@ async def test_a_silent_agent_leaves_the_market_fifteen_seconds_after_it_was_see
     assert all(market.offer is None for market in gateway.market.snapshot().markets)
 
 
-async def test_offers_of_several_agents_add_up_and_the_slowest_sizes_the_run(
+async def test_offers_that_the_price_covers_add_up_and_dearer_ones_are_no_market(
     database_url: str, gateway: Gateway, seller: Seller
 ) -> None:
     seller.offer(4, ask=1_000)
     authorize_seller(database_url).offer(2, ask=1_500)
+    authorize_seller(database_url).offer(9, ask=1_000_000)
     await price_market(gateway)
     [market] = gateway.market.snapshot().markets
     assert market.offer
@@ -200,3 +201,15 @@ def waiting_for_a_lock(database_url: str) -> bool:
         " WHERE datname = current_database() AND wait_event_type = 'Lock'",
     )
     return found != [(0,)]
+
+
+async def test_only_offers_that_the_floor_covers_make_the_load(
+    database_url: str, gateway: Gateway, seller: Seller, point_loop: PricePointLoop
+) -> None:
+    seller.offer(4)
+    authorize_seller(database_url).offer(96, ask=1_000_000)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("UPDATE offpeak.capacity_event SET at = at - interval '2 minutes'")
+        connection.execute("UPDATE offpeak.capacity_event SET occupied = 1 WHERE offered = 4")
+    assert await point_loop.run_once(monotonic=0) == 1
+    assert rows(database_url, "SELECT load_ppm FROM offpeak.price_point") == [(250_000,)]

@@ -1,25 +1,35 @@
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from uuid import UUID
 
 import pytest
 
 from app.capacity.costs import BookedSums, PriorCost, measured_totals
 from app.capacity.errors import NoFreshOffer, PriceStale
-from app.capacity.loop import current_load
+from app.capacity.loop import PriceRules, current_load
 from app.capacity.market import (
     Market,
     MarketSnapshot,
     Offer,
+    Price,
     PricedMarket,
     PricePoint,
     choose_market,
+    market_of,
 )
+from app.capacity.placement import DeploymentOffer
+from app.capacity.service import sized_run_seconds
 from ledger.money import Nano
-from pricing.floor import Floor, cost_floor
+from pricing.curve import DEFAULT_CURVE
+from pricing.errors import RunTooLong
+from pricing.floor import NOTHING_MEASURED, Floor, Speeds, cost_floor
 from pricing.load import CapacityEvent
+from pricing.rates import Rates
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 STALE = timedelta(seconds=10)
 FLOOR = Floor(Nano(1), Nano(2), Nano(3))
+PRICE = Price(Rates(Nano(1), Nano(2), Nano(3)), Nano(1_000), Speeds(Fraction(300), Fraction(20)))
 PRIOR = PriorCost(400, 200, 300, 20, Nano(2_000), Nano(5_000))
 
 
@@ -31,13 +41,30 @@ def point(age_seconds: float = 0) -> PricePoint:
     return PricePoint(NOW - timedelta(seconds=age_seconds), 250_000, FLOOR, 1)
 
 
+def market(region: str, found: Offer | None, at: PricePoint | None, name: str = "m") -> Market:
+    return Market(name, region, found, at, PRICE)
+
+
+def deployment(
+    number: int, *, ask: int = 1_000, speeds: tuple[int, int] = (300, 20)
+) -> DeploymentOffer:
+    prefill, decode = speeds
+    return DeploymentOffer(
+        UUID(int=number), "m", "east", "flexible", Nano(ask), 4, 1, prefill, decode
+    )
+
+
+def sold(*deployments: DeploymentOffer) -> Market:
+    return market_of(("m", "east"), deployments, point=point(), price=PRICE)
+
+
 def choose(*markets: Market, region: str | None = None) -> PricedMarket:
     snapshot = MarketSnapshot(NOW, 0.0, markets)
     return choose_market(snapshot, "m", region=region, now=NOW, stale=STALE)
 
 
 def test_the_region_with_most_free_slots_is_quoted_unless_one_is_named() -> None:
-    east, west = Market("m", "east", offer(4, 3), point()), Market("m", "west", offer(4), point())
+    east, west = market("east", offer(4, 3), point()), market("west", offer(4), point())
     assert choose(east, west).region == "west"
     assert choose(east, west, region="east").region == "east"
 
@@ -46,9 +73,9 @@ def test_the_region_with_most_free_slots_is_quoted_unless_one_is_named() -> None
     "markets",
     [
         (),
-        (Market("m", "east", None, point()),),
-        (Market("m", "east", offer(0), point()),),
-        (Market("n", "east", offer(4), point()),),
+        (market("east", None, point()),),
+        (market("east", offer(0), point()),),
+        (market("east", offer(4), point(), "n"),),
     ],
 )
 def test_no_fresh_offer_is_no_capacity_and_not_a_load_of_zero(markets: tuple[Market, ...]) -> None:
@@ -57,14 +84,14 @@ def test_no_fresh_offer_is_no_capacity_and_not_a_load_of_zero(markets: tuple[Mar
 
 
 def test_a_full_market_is_still_quoted() -> None:
-    assert choose(Market("m", "east", offer(4, 4), point())).offer.free == 0
+    assert choose(market("east", offer(4, 4), point())).offer.free == 0
 
 
 def test_an_old_price_is_not_quoted() -> None:
-    assert choose(Market("m", "east", offer(4), point(10))).region == "east"
+    assert choose(market("east", offer(4), point(10))).region == "east"
     for old in (point(10.1), None):
         with pytest.raises(PriceStale):
-            choose(Market("m", "east", offer(4), old))
+            choose(market("east", offer(4), old))
 
 
 def test_the_database_clock_is_carried_forward_on_our_own() -> None:
@@ -94,3 +121,46 @@ def test_no_offer_in_the_window_is_no_load() -> None:
     assert current_load(gone, now_us=100 * second) is None
     half = [CapacityEvent("d", 0, 2, 1)]
     assert current_load(half, now_us=100 * second) == 500_000
+
+
+def test_only_what_the_present_price_covers_is_a_market() -> None:
+    found = sold(deployment(1), deployment(2, ask=1_001, speeds=(1, 1)))
+    assert found.offer is not None
+    assert (found.offer.deployments, found.offer.offered, found.offer.occupied) == (1, 4, 1)
+    assert (found.offer.slowest_prefill, found.offer.slowest_decode) == (300, 20)
+    assert found.too_dear == 1
+
+
+def test_a_market_of_uncovered_asks_is_no_capacity_and_says_why() -> None:
+    with pytest.raises(NoFreshOffer) as refused:
+        choose(sold(deployment(1, ask=1_001)))
+    assert refused.value.too_dear == 1
+    assert "ask for more" in str(refused.value)
+
+
+def test_one_slow_deployment_does_not_make_a_region_unbuyable() -> None:
+    slow = choose(sold(deployment(1), deployment(2, speeds=(75, 5))))
+    assert sized_run_seconds(slow, 300, 100, limit_seconds=600) == 82
+    assert sized_run_seconds(slow, 1_000, 1_000, limit_seconds=600) == 600
+    with pytest.raises(RunTooLong):
+        sized_run_seconds(slow, 1_000, 10_000, limit_seconds=600)
+    quick = choose(sold(deployment(1)))
+    assert sized_run_seconds(quick, 1_000, 1_000, limit_seconds=600) == 170
+
+
+def test_the_price_of_a_lone_supplier_covers_its_own_ask_whatever_was_rounded() -> None:
+    rules = PriceRules(PRIOR, 0, DEFAULT_CURVE, timedelta(days=1), timedelta(seconds=30))
+    leases, ask, slot_ms = 100_000, 1_999, 17
+    booked = BookedSums(
+        leases, leases, leases, leases * (ask * slot_ms // 1_000), leases * slot_ms, 0
+    )
+    measured = measured_totals(booked, PRIOR)
+    assert rules.price(rules.floor(measured), measured, load_ppm=0).ask >= ask
+
+
+def test_slow_work_never_lowers_the_authorized_speeds() -> None:
+    rules = PriceRules(PRIOR, 0, DEFAULT_CURVE, timedelta(days=1), timedelta(seconds=30))
+    slow = measured_totals(BookedSums(10_000, 10_000, 10_000, 1, 10**10, 0), PRIOR)
+    assert rules.authorized_speeds(slow) == rules.authorized_speeds(NOTHING_MEASURED)
+    fast = measured_totals(BookedSums(10**6, 10**8, 10**8, 1, 10**8, 0), PRIOR)
+    assert rules.authorized_speeds(fast).decode > 20

@@ -1,5 +1,6 @@
 """Work, answers and DONEs for pure tests."""
 
+from fractions import Fraction
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from ledger.commitment import request_digest
 from ledger.money import Nano
 from ledger.statement import SupplierStatement
 from pricing.charge import max_charge
+from pricing.floor import Speeds
 from pricing.rates import Rates
 from supplier_agent.identity import DeviceKey
 from supplier_agent.protocol import Answer, Done, Usage
@@ -23,7 +25,14 @@ SALT = b"s" * 32
 REQUEST = b'{"max_output_tokens":64}'
 
 
-def work(*, input_tokens: int = 12, max_output: int = 64, deadline: float = 160.0) -> Work:
+def work(
+    *,
+    input_tokens: int = 12,
+    max_output: int = 64,
+    deadline: float = 160.0,
+    claimed: SlotSpeeds | None = None,
+) -> Work:
+    """A lease at authorized speeds of 300 and 20 tokens per second, or the claimed ones."""
     accepted = AcceptedWork(
         lease_id=UUID(int=1),
         job_id=UUID(int=2),
@@ -39,7 +48,14 @@ def work(*, input_tokens: int = 12, max_output: int = 64, deadline: float = 160.
         request=REQUEST,
         remaining_seconds=60,
     )
-    return Work(accepted=accepted, deployment="gpu0", speeds=SlotSpeeds(300, 20), deadline=deadline)
+    speeds = claimed or SlotSpeeds(300, 20)
+    return Work(
+        accepted=accepted,
+        deployment="gpu0",
+        speeds=speeds,
+        authorized=speeds.no_slower_than(Speeds(Fraction(300), Fraction(20))),
+        deadline=deadline,
+    )
 
 
 def answer(*, words: int = 10, output_tokens: int | None = None, finish: Any = "stop") -> Answer:
