@@ -26,7 +26,6 @@ from supplier_agent.protocol import (
     First,
     Heartbeat,
     Hello,
-    Reason,
     decode_data,
 )
 
@@ -167,9 +166,7 @@ class Channel:
             await self._withdraw(session, message.deployment)
         else:
             await self._offer(session, offer_of(message, rules.speeds, now=utc_now()))
-        if why_not != session.reason:
-            session.reason = why_not
-            session.send(Reason(text=why_not))
+        session.explain(message.deployment, why_not)
 
     async def _withdraw(self, session: AgentSession, name: str) -> None:
         for offer in list(session.offers.values()):

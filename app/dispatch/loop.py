@@ -25,6 +25,8 @@ CANCEL_AGAIN_SECONDS = 5.0
 UNKNOWN_LEASE_SECONDS = 30.0
 """A live agent that was told to stop a lease this long ago and has not ended it has lost it."""
 
+SUSPENDED = "suspended: what runs may finish, nothing new comes"
+
 log = structlog.get_logger()
 
 
@@ -62,8 +64,9 @@ class DispatchLoop:
             async with self._database.transaction() as tx:
                 live = await SessionRepository(tx).live(sessions)
                 held = await LeaseRepository(tx).occupying(sessions)
+            busy = {lease.agent_id for lease in held}
             for agent_id, session in sessions.items():
-                self._check_standing(session, live.get(agent_id))
+                await self._check_standing(session, live.get(agent_id), busy=agent_id in busy)
             await self._reconcile(held, now=now)
         await self._sweep_orphans()
 
@@ -120,11 +123,21 @@ class DispatchLoop:
             elif (step := attempt.overdue(now=now)) is not None:
                 self._outcomes.give_back(session, attempt, step)
 
-    def _check_standing(self, session: AgentSession, live: LiveSession | None) -> None:
+    async def _check_standing(
+        self, session: AgentSession, live: LiveSession | None, *, busy: bool
+    ) -> None:
+        """End a session that may not go on. A suspended agent first finishes what it runs."""
         if live is None or live.epoch > session.epoch:
             session.abandoned = True
             session.refuse("superseded", "a newer session of this agent is live")
-        elif (refusal := standing_refusal(live.state, live.supplier_state)) is not None:
+        elif (refusal := standing_refusal(live.state, live.supplier_state)) is None:
+            session.withhold("")
+        elif refusal.reason == "suspended" and (busy or live.session_state == "online"):
+            session.withhold(SUSPENDED)
+            if live.session_state == "online":
+                async with self._database.transaction() as tx:
+                    await SessionRepository(tx).drain([session.agent_id])
+        else:
             session.refuse(refusal.reason, refusal.detail)
 
     async def _reconcile(self, held: list[HeldLease], *, now: float) -> None:

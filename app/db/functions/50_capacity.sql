@@ -34,27 +34,57 @@ BEGIN
   RETURN true;
 END $$;
 
--- An agent's CAPACITY message: what it offers now. Only the live session speaks.
+-- Agents that may get no new work any more: their offers are withdrawn, what runs may finish.
+CREATE FUNCTION offpeak.drain_sessions(p_agent uuid[])
+RETURNS int LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+DECLARE v_drained uuid[]; v_deployments uuid[];
+BEGIN
+  PERFORM FROM offpeak.deployment d WHERE d.agent_id = ANY(p_agent) ORDER BY d.id FOR NO KEY UPDATE;
+  WITH drained AS (
+    UPDATE offpeak.agent_session s SET state = 'draining'
+     WHERE s.agent_id IN (SELECT x.agent_id FROM offpeak.agent_session x
+             WHERE x.agent_id = ANY(p_agent) AND x.state = 'online' ORDER BY x.agent_id FOR NO KEY UPDATE)
+    RETURNING s.agent_id)
+  SELECT array_agg(d.agent_id) INTO v_drained FROM drained d;
+  WITH withdrawn AS (
+    UPDATE offpeak.deployment d SET offered = 0 WHERE d.agent_id = ANY(v_drained) RETURNING d.id)
+  SELECT array_agg(w.id) INTO v_deployments FROM withdrawn w;
+  PERFORM offpeak._note_capacity(v_deployments, clock_timestamp());
+  RETURN coalesce(cardinality(v_drained), 0);
+END $$;
+
+-- Agents that may get work again: their next CAPACITY counts.
+CREATE FUNCTION offpeak.resume_sessions(p_agent uuid[])
+RETURNS void LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  UPDATE offpeak.agent_session s SET state = 'online'
+   WHERE s.agent_id IN (SELECT x.agent_id FROM offpeak.agent_session x
+           WHERE x.agent_id = ANY(p_agent) AND x.state = 'draining' ORDER BY x.agent_id FOR NO KEY UPDATE)
+$$;
+
+-- An agent's CAPACITY message: what it offers now. Only the live session speaks; one that is being
+-- drained offers nothing.
 -- Returns the deployment's id, NULL for a session that is no longer the live one.
 CREATE FUNCTION offpeak.offer_capacity(
   p_id uuid, p_agent uuid, p_epoch bigint, p_name text, p_release text, p_class text, p_region text,
   p_ask bigint, p_offered int, p_offer_until timestamptz, p_prefill int, p_decode int, p_gpu_ppm int)
 RETURNS uuid LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
-DECLARE v_id uuid;
+DECLARE v_id uuid; v_state text; v_offered int;
 BEGIN
   PERFORM FROM offpeak.deployment d WHERE d.agent_id = p_agent AND d.name = p_name FOR NO KEY UPDATE;
-  PERFORM FROM offpeak.agent_session s
+  SELECT s.state INTO v_state FROM offpeak.agent_session s
     WHERE s.agent_id = p_agent AND s.epoch = p_epoch AND s.state <> 'offline' FOR SHARE;
   IF NOT FOUND THEN RETURN NULL; END IF;
+  v_offered := CASE WHEN v_state = 'online' THEN p_offered ELSE 0 END;
   INSERT INTO offpeak.deployment AS d(
     id, agent_id, name, release, capacity_class, region, ask, offered, occupied, offer_until,
     prefill_tokens_per_second, decode_tokens_per_second, gpu_activity_ppm)
-  VALUES (p_id, p_agent, p_name, p_release, p_class, p_region, p_ask, p_offered, 0, p_offer_until,
+  VALUES (p_id, p_agent, p_name, p_release, p_class, p_region, p_ask, v_offered, 0, p_offer_until,
           p_prefill, p_decode, p_gpu_ppm)
   ON CONFLICT (agent_id, name) DO UPDATE
     SET release = p_release, capacity_class = p_class, region = p_region, ask = p_ask,
-        offered = p_offered, offer_until = p_offer_until, prefill_tokens_per_second = p_prefill,
+        offered = v_offered, offer_until = p_offer_until, prefill_tokens_per_second = p_prefill,
         decode_tokens_per_second = p_decode, gpu_activity_ppm = p_gpu_ppm
   RETURNING d.id INTO v_id;
   PERFORM offpeak._note_capacity(ARRAY[v_id], clock_timestamp());

@@ -3,12 +3,15 @@
 import asyncio
 import os
 import time
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import text
 from websockets.asyncio.client import connect as dial
 
+from app.capacity.suppliers import SupplierService
+from app.dispatch.loop import SUSPENDED
+from ledger.encoding import Address
 from supplier_agent.protocol import (
     MAX_BEFORE_HELLO_BYTES,
     Refused,
@@ -18,7 +21,7 @@ from supplier_agent.protocol import (
 )
 from tests.integration.dispatch.conftest import AgentAt, NewAgent
 from tests.integration.dispatch.gateways import Gateway, World
-from tests.integration.seed import Wallet, register_agent
+from tests.integration.seed import ASSET, Wallet, register_agent
 
 
 async def test_a_key_that_is_not_the_agents_is_refused(
@@ -101,7 +104,51 @@ async def test_an_offer_that_turns_bad_is_withdrawn(
     assert agent.reasons()[1] == ""
 
 
-async def test_a_suspended_agent_loses_its_session_and_its_jobs(
+async def test_a_suspended_agent_gets_nothing_new_finishes_what_runs_and_then_leaves(
+    world: World, replica: Gateway, wallet: Wallet, agent_at: AgentAt
+) -> None:
+    agent = await agent_at(replica)
+    placed = await world.accept(wallet)
+    replica.start(placed)
+    run = await agent.next_run()
+    supplier = await world.row(
+        "SELECT supplier_id AS id FROM offpeak.agent WHERE id = :id", id=agent.seeded.agent_id
+    )
+    await SupplierService(world.database, asset=Address(ASSET)).suspend(UUID(str(supplier["id"])))
+    assert (await world.accept(wallet)).code == "no_slot"
+    await agent.offer()
+    await agent.until(lambda: agent.reasons() == [SUSPENDED])
+    await agent.serve(run)
+    assert await replica.waiters.wait(placed.job_id, 20)
+    assert (await world.job(placed.job_id))["state"] == "completed"
+    await agent.until(agent.closed.is_set)
+    assert [m.code for m in agent.all_of(Refused)] == ["suspended"]
+    assert (await world.lease(placed.lease_id))["state"] == "done"
+
+
+async def test_a_suspended_agent_that_is_let_in_again_offers_again(
+    world: World, replica: Gateway, wallet: Wallet, agent_at: AgentAt
+) -> None:
+    agent = await agent_at(replica)
+    placed = await world.accept(wallet)
+    replica.start(placed)
+    await agent.next_run()
+    found = await world.row(
+        "SELECT supplier_id AS id FROM offpeak.agent WHERE id = :id", id=agent.seeded.agent_id
+    )
+    suppliers, supplier_id = SupplierService(world.database, asset=Address(ASSET)), found["id"]
+    await suppliers.suspend(UUID(str(supplier_id)))
+    await agent.until(lambda: agent.reasons() == [SUSPENDED])
+    await suppliers.authorize(UUID(str(supplier_id)))
+    await agent.until(lambda: agent.reasons() == [SUSPENDED, ""])
+    await agent.offer()
+    await world.until(
+        "SELECT offered = 4 FROM offpeak.deployment WHERE agent_id = :id",
+        id=agent.seeded.agent_id,
+    )
+
+
+async def test_a_revoked_agent_loses_its_session_and_its_jobs(
     world: World, replica: Gateway, wallet: Wallet, agent_at: AgentAt
 ) -> None:
     agent = await agent_at(replica)
@@ -111,11 +158,11 @@ async def test_a_suspended_agent_loses_its_session_and_its_jobs(
     spare = await agent_at(replica)
     async with world.database.transaction() as tx:
         await tx.execute(
-            text("UPDATE offpeak.agent SET state = 'suspended' WHERE id = :id"),
+            text("UPDATE offpeak.agent SET state = 'revoked' WHERE id = :id"),
             {"id": agent.seeded.agent_id},
         )
     await agent.until(agent.closed.is_set)
-    assert agent.all_of(Refused)[0].code == "suspended"
+    assert agent.all_of(Refused)[0].code == "revoked"
     await spare.serve(await spare.next_run())
     assert await replica.waiters.wait(placed.job_id, 20)
 
