@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, case, func, select, text
+from sqlalchemy import ColumnElement, and_, case, func, or_, select, text
 from sqlalchemy.dialects.postgresql import distinct_on, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -13,6 +13,7 @@ from app.capacity.costs import BookedSums
 from app.capacity.market import PricePoint
 from app.capacity.placement import FRESH, DeploymentOffer
 from app.db.tables import (
+    agent,
     agent_session,
     capacity_event,
     cost_entry,
@@ -73,7 +74,8 @@ class CapacityRepository:
         query = (
             select(deployment)
             .join(agent_session, agent_session.c.agent_id == d.agent_id)
-            .where(is_fresh(), d.offered > 0, d.offer_until > func.now())
+            .join(agent, agent.c.id == d.agent_id)
+            .where(is_fresh(), is_trusted(), d.offered > 0, d.offer_until > func.now())
         )
         return tuple(
             DeploymentOffer(
@@ -211,6 +213,11 @@ class CapacityRepository:
 def is_fresh() -> ColumnElement[bool]:
     """Return the condition that an agent is online and was seen lately."""
     return and_(agent_session.c.state == "online", agent_session.c.seen_at > func.now() - FRESH)
+
+
+def is_trusted() -> ColumnElement[bool]:
+    """Return the condition that an agent is not resting after faults."""
+    return or_(agent.c.resting_until.is_(None), agent.c.resting_until <= func.now())
 
 
 def microseconds(at: datetime) -> int:

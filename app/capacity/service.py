@@ -93,6 +93,12 @@ class MarketService:
         market = choose_market(snapshot, release, region=region, now=now, stale=self._stale)
         return MarketPrice(market, market.price.rates, market.price.ask)
 
+    def is_covered(self, release: str, region: str, *, ask: int) -> bool:
+        """Return whether present quotes cover an ask; True where no price is known."""
+        snapshot = self._loop.snapshot
+        markets = snapshot.markets_of(release) if snapshot else []
+        return all(ask <= each.price.ask for each in markets if each.region == region)
+
     def authorized_speeds(self, release: str) -> Speeds:
         """Return the speeds at which slot time of a release is paid, or faster."""
         costs = self._loop.snapshot.costs if self._loop.snapshot else {}

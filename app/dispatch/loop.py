@@ -15,6 +15,7 @@ from app.dispatch.outcomes import Outcomes
 from app.dispatch.repository import AttemptRepository
 from app.dispatch.session import GOING_AWAY, AgentSession
 from app.dispatch.session_repository import LiveSession, SessionRepository
+from app.kit.clock import format_time
 from app.kit.periodic import Periodic
 from supplier_agent.protocol import HEARTBEAT_SECONDS
 
@@ -131,7 +132,7 @@ class DispatchLoop:
             session.abandoned = True
             session.refuse("superseded", "a newer session of this agent is live")
         elif (refusal := standing_refusal(live.state, live.supplier_state)) is None:
-            session.withhold("")
+            session.withhold(self._why_no_work(session, live))
         elif refusal.reason == "suspended" and (busy or live.session_state == "online"):
             session.withhold(SUSPENDED)
             if live.session_state == "online":
@@ -139,6 +140,21 @@ class DispatchLoop:
                     await SessionRepository(tx).drain([session.agent_id])
         else:
             session.refuse(refusal.reason, refusal.detail)
+
+    def _why_no_work(self, session: AgentSession, live: LiveSession) -> str:
+        """Return why an agent that may serve gets no new work, in words; empty when it may."""
+        if live.resting_until is not None:
+            why = f"too many faults in a row: no new work until {format_time(live.resting_until)}"
+            if session.reason != why:
+                log.warning("agent rests after faults", agent=str(session.agent_id), reason=why)
+            return why
+        offers = [offer for offer in session.offers.values() if offer.offered]
+        market = self._dispatcher.parts.market
+        if offers and not any(
+            market.is_covered(offer.release, offer.region, ask=offer.ask) for offer in offers
+        ):
+            return "price: the ask is above what the present price covers"
+        return ""
 
     async def _reconcile(self, held: list[HeldLease], *, now: float) -> None:
         occupying = {lease.lease_id: lease for lease in held}

@@ -52,6 +52,11 @@ class DispatchService:
             "agent_sessions", "Agents connected here.", lambda: len(self.dispatcher.sessions)
         )
         needs.metrics.watch(
+            "idle_sessions",
+            "Agents connected here that get no work, each told why.",
+            lambda: sum(bool(one.reason) for one in self.dispatcher.sessions.values()),
+        )
+        needs.metrics.watch(
             "running_attempts", "Attempts of this replica.", lambda: len(self.dispatcher.attempts)
         )
 

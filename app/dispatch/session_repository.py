@@ -21,7 +21,8 @@ OFFER = text(
 )
 DRAIN = text("SELECT offpeak.drain_sessions(CAST(:agents AS uuid[]))")
 LIVE = text(
-    "SELECT s.agent_id, s.epoch, s.state AS session_state, a.state, p.state AS supplier_state"
+    "SELECT s.agent_id, s.epoch, s.state AS session_state, a.state, p.state AS supplier_state,"
+    " CASE WHEN a.resting_until > clock_timestamp() THEN a.resting_until END AS resting_until"
     " FROM offpeak.agent_session s"
     " JOIN offpeak.agent a ON a.id = s.agent_id JOIN offpeak.supplier p ON p.id = a.supplier_id"
     " WHERE s.agent_id = ANY(CAST(:agents AS uuid[]))"
@@ -57,6 +58,8 @@ class LiveSession:
     session_state: str
     state: str
     supplier_state: str
+    resting_until: datetime | None
+    """Until when it gets no new work because of its faults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,13 @@ class SessionRepository:
         """Return the sessions that count, by agent."""
         rows = await self._tx.execute(LIVE, {"agents": list(agents)})
         return {
-            row.agent_id: LiveSession(row.epoch, row.session_state, row.state, row.supplier_state)
+            row.agent_id: LiveSession(
+                row.epoch,
+                row.session_state,
+                row.state,
+                row.supplier_state,
+                row.resting_until,
+            )
             for row in rows
         }
 

@@ -28,8 +28,10 @@ RETURNS TABLE(id uuid, agent_id uuid, replica text, ask bigint, room int, until 
 LANGUAGE sql STABLE AS $$
   SELECT d.id, d.agent_id, s.replica, d.ask, d.offered - d.occupied, d.offer_until, d.release, d.region
     FROM offpeak.deployment d JOIN offpeak.agent_session s ON s.agent_id = d.agent_id
+    JOIN offpeak.agent a ON a.id = d.agent_id
    WHERE d.id = ANY(p_ids) AND d.occupied < d.offered
      AND s.state = 'online' AND s.seen_at > p_now - offpeak._fresh_for()
+     AND (a.resting_until IS NULL OR a.resting_until <= p_now)
 $$;
 
 -- The first of the candidates that has room now, fresh, cheap and long enough.
@@ -87,7 +89,9 @@ BEGIN
            ended_at = CASE WHEN i.next = 'ending' THEN NULL ELSE p_now END
       FROM item i WHERE l.id = i.id),
   freed AS (
-    UPDATE offpeak.deployment d SET occupied = d.occupied - f.slots
+    UPDATE offpeak.deployment d
+       SET occupied = d.occupied - f.slots,
+           served_at = CASE WHEN p_kind = 'served' THEN p_now ELSE d.served_at END
       FROM (SELECT i.deployment_id, count(*)::int AS slots FROM item i
              WHERE i.next <> 'ending' GROUP BY 1) f
      WHERE d.id = f.deployment_id),

@@ -144,6 +144,36 @@ BEGIN
   RETURN coalesce(cardinality(v_stale), 0);
 END $$;
 
+-- The breaker. Three faults within 60 s with nothing served between them: the agent, whatever its
+-- session, gets no new work for 60 s; for twice as long each time it happens again within 10 min of
+-- the last rest, 10 min at most. Then it is tried again, so a lone agent is never shut out for good.
+-- A flagged result is a fault that was served, and counts here for nothing. Callers hold the agents.
+CREATE FUNCTION offpeak._rest_faulty(p_agent uuid[], p_lease uuid[])
+RETURNS void LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+DECLARE v_now timestamptz := clock_timestamp();
+BEGIN
+  UPDATE offpeak.agent a
+     SET fault_times = CASE WHEN x.rests IS NULL THEN x.times ELSE '{}' END,
+         rests = coalesce(x.rests + 1, a.rests),
+         resting_until = CASE WHEN x.rests IS NULL THEN a.resting_until
+           ELSE v_now + least(interval '60 s' * 2 ^ x.rests, interval '10 min') END
+    FROM (SELECT b.id, k.times, CASE
+                   WHEN cardinality(k.times) < 3 THEN NULL
+                   WHEN b.resting_until > v_now - interval '10 min' THEN least(b.rests, 10)
+                   ELSE 0 END AS rests
+            FROM (SELECT u.agent_id, count(*)::int AS n FROM unnest(p_agent, p_lease) AS u(agent_id, lease_id)
+                    LEFT JOIN offpeak.lease l ON l.id = u.lease_id
+                   WHERE l.state IS DISTINCT FROM 'done' GROUP BY 1) f
+            JOIN offpeak.agent b ON b.id = f.agent_id
+            CROSS JOIN LATERAL (SELECT ARRAY(
+              SELECT t FROM unnest(b.fault_times) AS t
+               WHERE t > v_now - interval '60 s' AND t > coalesce((
+                 SELECT max(d.served_at) FROM offpeak.deployment d WHERE d.agent_id = b.id), '-infinity')
+               ) || array_fill(v_now, ARRAY[f.n]) AS times) k
+           WHERE b.resting_until IS NULL OR b.resting_until <= v_now) x
+   WHERE a.id = x.id;
+END $$;
+
 -- Forget what no load, quote or record can need any more. Each deployment's last event stays: it
 -- opens the window of a deployment at rest. Returns how many rows went.
 CREATE FUNCTION offpeak.prune_market(p_keep interval, p_limit int)

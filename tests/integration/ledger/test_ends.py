@@ -428,3 +428,25 @@ def test_pruning_the_market_keeps_what_opens_the_window_of_a_deployment_at_rest(
 
     assert books.rows("SELECT id, occupied FROM offpeak.capacity_event") == before[-1:]
     assert len(books.rows("SELECT * FROM offpeak.price_point")) == 1
+
+
+def test_an_agents_rest_doubles_each_time_to_ten_minutes_at_most(
+    books: Books, fresh_database_url: str
+) -> None:
+    agent_id = books.seller(1).agent_id
+    rests = []
+    with Books(fresh_database_url, role="none") as owner:
+        for _ in range(6):
+            owner.connection.execute(
+                "UPDATE offpeak.agent SET resting_until = least(resting_until, now())"
+            )
+            books.rows(
+                "SELECT offpeak.note_faults(%s, %s, %s, %s)",
+                [agent_id] * 3,
+                [None] * 3,
+                [None] * 3,
+                [None] * 3,
+            )
+            rest = books.one("SELECT resting_until - now() AS length FROM offpeak.agent").length
+            rests.append(round(rest.total_seconds() / 60))
+    assert rests == [1, 2, 4, 8, 10, 10]
