@@ -223,7 +223,7 @@ def price_rules(settings: Settings) -> PriceRules:
             overhead=parse_amount(settings.prior_overhead),
         ),
         margin_ppm=settings.price_margin_ppm,
-        curve=Curve(version=settings.price_curve_version, points=settings.price_curve),
+        curve=Curve.of(settings.price_curve),
         window=timedelta(seconds=settings.floor_window_seconds),
         cost_age=timedelta(seconds=settings.floor_refresh_seconds),
     )

@@ -10,8 +10,10 @@ import pytest
 
 from app.assembly import Gateway, build_price_point_loop
 from app.capacity.loop import PricePointLoop
+from app.capacity.placement import FRESH
 from app.capacity.repository import PRICE_POINT_LOCK
 from ledger.money import parse_amount
+from pricing.curve import DEFAULT_CURVE
 from tests.integration.gateway.conftest import (
     MODEL,
     REGION,
@@ -54,7 +56,7 @@ async def test_models_and_capacity_can_be_looked_at_before_buying(
     [market] = (await client.get("/v1/capacity")).json()["capacity"]
     assert (market["offered"], market["occupied"], market["load"]) == (4, 0, "0.000000")
     assert market["gpu_activity"] == "0.400000"
-    assert market["price_point"]["curve_version"] == 1
+    assert market["price_point"]["curve_version"] == DEFAULT_CURVE.version
 
 
 async def test_a_model_that_nobody_serves_is_listed_without_rates(
@@ -213,3 +215,7 @@ async def test_only_offers_that_the_floor_covers_make_the_load(
         connection.execute("UPDATE offpeak.capacity_event SET occupied = 1 WHERE offered = 4")
     assert await point_loop.run_once(monotonic=0) == 1
     assert rows(database_url, "SELECT load_ppm FROM offpeak.price_point") == [(250_000,)]
+
+
+def test_freshness_is_one_figure(database_url: str) -> None:
+    assert rows(database_url, "SELECT offpeak._fresh_for()") == [(FRESH,)]
