@@ -111,10 +111,11 @@ def build_gateway(settings: Settings) -> Gateway:
         token=token,
         expiry=timedelta(seconds=settings.quote_expiry_seconds),
         max_prompt_tokens=settings.max_prompt_tokens,
+        min_run_seconds=settings.run_seconds_min,
         max_run_seconds=settings.run_seconds_max,
     )
     sources = QuoteSources(catalogue, counter, market, ids, os.urandom)
-    metrics = Metrics()
+    quotes = QuoteService(sources, terms, key=key)
     wakes = Wakes(valkey)
     waiters = JobWaiters(database, wakes)
     records = record_service_of(settings, database)
@@ -125,7 +126,9 @@ def build_gateway(settings: Settings) -> Gateway:
             cipher=cipher,
             wakes=wakes,
             releases=served_releases(
-                catalogue, lambda release: counter.tokenizer(release).count_text
+                catalogue,
+                lambda release: counter.tokenizer(release).count_text,
+                speed_limits(settings).prior,
             ),
             market=market,
             speed_limits=speed_limits(settings),
@@ -151,7 +154,7 @@ def build_gateway(settings: Settings) -> Gateway:
     )
     requests = RequestService(
         RequestParts(database, cipher, admission, market, dispatch.dispatcher, waiters, records),
-        RequestTerms(quote_signer=key.address, domain=domain, token=token),
+        RequestTerms(quotes.key, token),
     )
     return Gateway(
         settings=settings,
@@ -166,7 +169,7 @@ def build_gateway(settings: Settings) -> Gateway:
         counter=counter,
         market_loop=market_loop,
         market=market,
-        quotes=QuoteService(sources, terms, key=key),
+        quotes=quotes,
         wallets=WalletService(database, token=token),
         wakes=wakes,
         waiters=waiters,

@@ -45,6 +45,11 @@ class Settings(BaseSettings):
     migration_database_url: SecretStr | None = Field(
         default=None, description="Postgres, as the owner of the schema; only `migrate` uses it."
     )
+    operator_database_url: SecretStr | None = Field(
+        default=None,
+        description="Postgres, as a member of offpeak_operator, for `supplier`, `ledger clear` and"
+        " `dev fund`; `database_url` when it is not set.",
+    )
     redis_url: SecretStr | None = Field(
         default=None, description="Valkey or Redis. Without it the service is degraded, not down."
     )
@@ -120,6 +125,9 @@ class Settings(BaseSettings):
     )
     wait_max_seconds: int = Field(
         default=300, ge=1, le=300, description="The longest wait that `Prefer` may ask for."
+    )
+    run_seconds_min: Seconds = Field(
+        default=20, description="The least time that a job gets, however short it looks."
     )
     run_seconds_max: Seconds = Field(
         default=600, description="The longest that one job may hold its slot."
@@ -218,6 +226,8 @@ class Settings(BaseSettings):
         problems = [*rules.curve_problems(self.price_curve), *self._key_problems()]
         if self.wait_default_seconds > self.wait_max_seconds:
             problems.append("wait_default_seconds is above wait_max_seconds")
+        if self.run_seconds_min > self.run_seconds_max:
+            problems.append("run_seconds_min is above run_seconds_max")
         if self.environment == "production":
             problems.extend(self._production_problems())
         if problems:
@@ -249,6 +259,11 @@ class Settings(BaseSettings):
     def is_development(self) -> bool:
         """Whether `dev fund` and other shortcuts may exist."""
         return self.environment == "development"
+
+    @property
+    def operator_url(self) -> str:
+        """Where the operator's commands connect."""
+        return (self.operator_database_url or self.database_url).get_secret_value()
 
     def signing_key_bytes(self) -> bytes:
         """Return the 32-byte key of quotes and usage records.

@@ -43,6 +43,9 @@ def build_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        # Else every request asks the environment for OpenTelemetry providers, and one that is set
+        # there would be sent exceptions with their messages, past our masking.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.gateway = gateway
     app.state.metrics = gateway.metrics

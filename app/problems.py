@@ -4,6 +4,7 @@ A test walks every error class of every package, so a new one cannot reach a cli
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from http import HTTPStatus
 from uuid import UUID
@@ -18,6 +19,7 @@ import ledger.errors as money
 import pricing.errors as price
 from app.admission import errors as admission
 from app.capacity import errors as capacity
+from app.db import errors as db
 from app.dispatch import errors as dispatch
 from app.jobs import errors as jobs
 from app.kit import errors as kit
@@ -38,6 +40,7 @@ LARGEST_EXACT = 2**53 - 1
 STATUS: dict[type[Exception], int] = {
     # Reaching the gateway.
     kit.Busy: 503,
+    db.DatabaseAway: 503,
     kit.MalformedId: 404,
     kit.NotJson: 415,
     kit.BodyTooLarge: 413,
@@ -161,15 +164,19 @@ def install(app: FastAPI, metrics: Metrics) -> None:
         code = HTTP_CODES.get(error.status_code, "http-error")
         metrics.refusals.labels(code).inc()
         title = HTTPStatus(error.status_code).phrase
-        body = problem_body(code, title, error.status_code, title, instance=request.url.path)
+        shown = Shown(code=code, title=title, status=error.status_code, detail=title)
+        body = shown.body(instance=request.url.path)
         return Response(body, error.status_code, error.headers, MEDIA_TYPE)
 
     async def unexpected(request: Request, _error: Exception) -> Response:
-        detail = "Nothing is charged for a request that has no retrievable result."
-        body = problem_body(
-            "internal-error", "Internal error", 500, detail, instance=request.url.path
+        shown = Shown(
+            code="internal-error",
+            title="Internal error",
+            status=500,
+            detail="Something broke here. Sending the same acceptance again is safe: it returns"
+            " the first job and is never charged twice.",
         )
-        return Response(body, 500, media_type=MEDIA_TYPE)
+        return Response(shown.body(instance=request.url.path), 500, media_type=MEDIA_TYPE)
 
     async def gone(_request: Request, _error: Exception) -> Response:
         return Response(status_code=499)
@@ -186,33 +193,39 @@ def problem_response(error: Exception, *, instance: str) -> Response:
     """Return the response for an expected error."""
     status = STATUS[type(error)]
     title = (type(error).__doc__ or "").partition("\n")[0].rstrip(".")
-    body = problem_body(
-        code_of(error), title, status, str(error) or title, instance=instance, more=figures(error)
+    shown = Shown(
+        code=code_of(error),
+        title=title,
+        status=status,
+        detail=str(error) or title,
+        figures=figures(error),
     )
-    return Response(body, status, headers(error, status), MEDIA_TYPE)
+    return Response(shown.body(instance=instance), status, headers(error, status), MEDIA_TYPE)
 
 
-def problem_body(
-    code: str,
-    title: str,
-    status: int,
-    detail: str,
-    *,
-    instance: str,
-    more: Mapping[str, object] | None = None,
-) -> bytes:
-    """Return a problem document; RFC 9457's own members win over an error's figures."""
-    return orjson.dumps(
-        {
-            **(more or {}),
-            "type": TYPE_PREFIX + code,
-            "title": title,
-            "status": status,
-            "detail": detail,
-            "instance": instance,
-            "code": code,
-        }
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What a problem document says."""
+
+    code: str
+    title: str
+    status: int
+    detail: str
+    figures: Mapping[str, object] = field(default_factory=dict)
+
+    def body(self, *, instance: str) -> bytes:
+        """Return the document; RFC 9457's own members win over an error's figures."""
+        return orjson.dumps(
+            {
+                **self.figures,
+                "type": TYPE_PREFIX + self.code,
+                "title": self.title,
+                "status": self.status,
+                "detail": self.detail,
+                "instance": instance,
+                "code": self.code,
+            }
+        )
 
 
 def code_of(error: Exception) -> str:

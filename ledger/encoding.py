@@ -1,5 +1,6 @@
 """How values become bytes: addresses, ids, EIP-712 domains, canonical JSON."""
 
+import json
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -144,14 +145,45 @@ def domain_separator(domain: Domain) -> bytes:
     )
 
 
+_PLAIN: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+_LARGEST_INTEGER: Final = 2**53 - 1
+
+
+def _is_plain(value: object, depth: int = 8) -> bool:
+    """Return whether the C encoder's form is canonical; False also when nested deeper."""
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return True
+    if isinstance(value, int) and kind is int:
+        return -_LARGEST_INTEGER <= value <= _LARGEST_INTEGER
+    if depth == 0:
+        return False
+    if isinstance(value, dict) and kind is dict:
+        return all(
+            type(key) is str and key.isascii() and _is_plain(held, depth - 1)
+            for key, held in value.items()
+        )
+    if isinstance(value, list) and kind is list:
+        return all(_is_plain(held, depth - 1) for held in value)
+    return False
+
+
 def canonical_json(value: object) -> bytes:
     """The RFC 8785 form of a value made of dict, list, tuple, str, int, float, bool and None.
 
     Integers beyond 2^53 - 1 are refused, not rounded: write those as decimal strings.
 
+    Where no number is a fraction and all keys are ASCII, sorted keys and minimal escapes are the
+    whole of that form, and the C encoder makes it, in half the time (a test compares).
+
     Raises:
         NotCanonical: the value has no such form, or nests deeper than the interpreter allows.
     """
+    try:
+        if _is_plain(value):
+            return _PLAIN.encode(value).encode()
+    except UnicodeEncodeError:
+        pass  # the slow form says what is wrong
     try:
         return rfc8785.dumps(value)  # type: ignore[arg-type]  # its own checks refuse the rest
     except rfc8785.CanonicalizationError as error:

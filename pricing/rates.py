@@ -86,6 +86,18 @@ def covered_ask(
     return Nano(min(ask.numerator // ask.denominator, MAX_NANO))
 
 
+def ask_at(floor_ask: Nano, curve: Curve, load_ppm: int) -> Nano:
+    """Return the dearest ask that `rates_for` covers, given the one that the floor covers.
+
+    Rounded down, as the rates are rounded up.
+
+    Raises:
+        BadLoad: the load is outside 0 to 1,000,000 ppm.
+    """
+    multiplier = max(PPM, curve.multiplier_ppm(load_ppm))
+    return Nano(min(floor_ask * multiplier // PPM, MAX_NANO))
+
+
 def run_seconds(
     input_tokens: int,
     max_output_tokens: int,

@@ -272,7 +272,8 @@ class Workbench:
             case Finish(answer):
                 return self._meter.done(work.run, answer, stream_bytes=work.stream_bytes)
             case Failure(kind, detail) as failure:
-                _log.warning("attempt failed", lease=work.run.lease, kind=kind, detail=detail)
+                # not its detail: engines quote the prompt in it, broken streams the answer
+                _log.warning("attempt failed", lease=work.run.lease, kind=kind)
                 return _fail(work.run.lease, kind, detail, retryable=failure.retryable)
 
     def _conclude(self, work: _Work, ending: Done | Fail | Cancelled) -> None:

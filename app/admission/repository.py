@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from sqlalchemy import select
@@ -53,8 +53,6 @@ _ACCEPT = SqlFunction(
         "code, job_id, lease_id, agent_id, deployment_id, replica, deadline_at, available, held"
     ),
 )
-_END_OF_TIME = 253_402_300_799
-"""9999-12-31: a signed deadline may be any uint64, a timestamp may not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,9 +112,9 @@ def _row(item: Acceptance) -> tuple[object, ...]:
         presented.signature,
         quote.canonical(),
         presented.quote_signature,
-        _time(authorization.valid_after),
-        _time(authorization.deadline),
-        _time(quote.expires_at),
+        from_unix_seconds(authorization.valid_after),
+        from_unix_seconds(authorization.deadline),
+        from_unix_seconds(quote.expires_at),
         quote.model,
         quote.region,
         quote.model_revision,
@@ -136,7 +134,3 @@ def _figures(quote: Quote) -> tuple[int, ...]:
         quote.ask_nano,
         quote.run_seconds,
     )
-
-
-def _time(seconds: int) -> datetime:
-    return from_unix_seconds(min(seconds, _END_OF_TIME))

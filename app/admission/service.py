@@ -78,7 +78,7 @@ class AdmissionService:
 
     async def refuse_other_content(self, quote_digest: bytes, account_id: UUID) -> None:
         """Raise QuoteUsed if this wallet has accepted this quote, with whatever content."""
-        async with self._database.transaction() as tx:
+        async with self._database.statement() as tx:
             if await AdmissionRepository(tx).is_quote_used(quote_digest, account_id):
                 raise QuoteUsed
 
@@ -87,5 +87,5 @@ class AdmissionService:
         await self._batcher.drain()
 
     async def _accept_many(self, items: Sequence[Acceptance]) -> list[AcceptOutcome]:
-        async with self._database.transaction() as tx:
+        async with self._database.statement() as tx:
             return await AdmissionRepository(tx).accept_many(items, self._terms)

@@ -49,9 +49,8 @@ def measured_totals(booked: BookedSums, prior: PriorCost) -> CostTotals:
 
     A lease books one slot time. It is split between prefill and decode in the proportion that the
     billed tokens take at the prior's speeds; only the ratio of the two speeds is assumed, the
-    total is measured. Overhead is booked at the prior's figure per request. Each booking was
-    rounded down by less than one nano, which is added back: else the only supplier of a market
-    would find its own ask, as measured, just below itself and no longer covered.
+    total is measured. Overhead is booked at the prior's figure per request. Each lease's cost was
+    rounded down when it was booked, so a nano is added for each: the floor is never below cost.
     """
     prefill = Fraction(booked.input_tokens, prior.prefill_tokens_per_second)
     decode = Fraction(booked.output_tokens, prior.decode_tokens_per_second)

@@ -2,9 +2,8 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from fractions import Fraction
 from uuid import UUID
 
 import structlog
@@ -14,18 +13,18 @@ from app.capacity.market import Market, MarketSnapshot, Price, PricePoint, marke
 from app.capacity.placement import DeploymentOffer
 from app.capacity.repository import CapacityRepository, MarketKey
 from app.db.engine import Database
+from ledger.money import Nano
 from pricing.curve import Curve
 from pricing.errors import NoCapacity
 from pricing.floor import (
     NOTHING_MEASURED,
     CostTotals,
     Floor,
-    Speeds,
     blended_speeds,
     cost_floor,
 )
 from pricing.load import CapacityEvent, load_ppm, smoothed_load
-from pricing.rates import covered_ask, rates_for
+from pricing.rates import Rates, ask_at, covered_ask, rates_for
 
 log = structlog.get_logger()
 
@@ -41,27 +40,29 @@ class PriceRules:
     cost_age: timedelta
     """How long measured sums are reused; they are sums over a day and move slowly."""
 
-    def floor(self, measured: CostTotals) -> Floor:
-        """Return the cost floor for what was measured."""
-        return cost_floor(self.prior.totals(), measured, margin_ppm=self.margin_ppm)
+    def floor(self, measured: CostTotals) -> tuple[Floor, Nano]:
+        """Return the cost floor for what was measured, and the dearest ask that it covers.
 
-    def price(self, floor: Floor, measured: CostTotals, *, load_ppm: int) -> Price:
-        """Return the price at a load over a floor."""
-        rates = rates_for(floor, self.curve, load_ppm)
-        assumed = blended_speeds(self.prior.totals(), measured)
-        ask = covered_ask(rates, assumed.prefill, assumed.decode, self.margin_ppm)
-        return Price(rates, ask, self.authorized_speeds(measured))
-
-    def authorized_speeds(self, measured: CostTotals) -> Speeds:
-        """Return the speeds at which slot time is paid: the prior's, or faster measured ones.
-
-        Never slower than the prior, so that slow work cannot make slow work the norm.
+        Both from the same totals: an ask from others, read a moment later, can be one that no
+        supplier asks, and a quote over it is good for nothing.
         """
-        prior, assumed = self.prior, blended_speeds(self.prior.totals(), measured)
-        return Speeds(
-            max(assumed.prefill, Fraction(prior.prefill_tokens_per_second)),
-            max(assumed.decode, Fraction(prior.decode_tokens_per_second)),
+        prior = self.prior.totals()
+        floor = cost_floor(prior, measured, margin_ppm=self.margin_ppm)
+        speeds = blended_speeds(prior, measured)
+        rates = Rates(floor.input_rate, floor.output_rate, floor.per_request)
+        return floor, covered_ask(rates, speeds.prefill, speeds.decode, self.margin_ppm)
+
+    def price(self, point: PricePoint) -> Price:
+        """Return the price that follows from a price point."""
+        return Price(
+            rates_for(point.floor, self.curve, point.load_ppm),
+            ask_at(point.floor_ask, self.curve, point.load_ppm),
         )
+
+    def least_price(self, measured: CostTotals) -> Price:
+        """Return the price at no load, for a market that has no price point yet."""
+        floor, ask = self.floor(measured)
+        return Price(rates_for(floor, self.curve, 0), ask_at(ask, self.curve, 0))
 
 
 class CostReader:
@@ -115,8 +116,8 @@ class PricePointLoop:
             points: list[tuple[MarketKey, PricePoint]] = []
             for key, events in (await capacity.events(now=now)).items():
                 measured = costs.get(key.release, NOTHING_MEASURED)
-                floor = self._rules.floor(measured)
-                ceiling = self._rules.price(floor, measured, load_ppm=0).ask
+                floor, floor_ask = self._rules.floor(measured)
+                ceiling = self._rules.least_price(measured).ask
                 sold = [
                     each for each in events if asks.get(UUID(str(each.deployment)), 0) <= ceiling
                 ]
@@ -127,6 +128,7 @@ class PricePointLoop:
                     at=now.replace(microsecond=0),
                     load_ppm=load,
                     floor=floor,
+                    floor_ask=floor_ask,
                     curve_version=self._rules.curve.version,
                 )
                 points.append((key, point))
@@ -162,13 +164,12 @@ class MarketLoop:
         Args:
             database: Where markets are read.
             rules: The configured part of prices.
-            stale: How old a price point may be; without one that good, the floor itself tells
+            stale: How old a price point may be; of an older one only the floor counts, and tells
                 which offers could be sold.
             watch: Is shown each new view, for the metrics.
         """
         self._database = database
         self._rules = rules
-        self._costs = CostReader(rules)
         self._stale = stale
         self._watch = watch
         self._snapshot: MarketSnapshot | None = None
@@ -178,21 +179,20 @@ class MarketLoop:
         """The latest view, or None until the first read."""
         return self._snapshot
 
-    async def run_once(self, *, monotonic: float) -> MarketSnapshot:
+    async def run_once(self) -> MarketSnapshot:
         """Read the market and keep the view."""
         async with self._database.transaction() as tx:
             capacity = CapacityRepository(tx)
             points = await capacity.latest_points()
-            costs = await self._costs.read(capacity, monotonic=monotonic)
             deployments = await capacity.deployments()
             read_at = await capacity.now()
         read_monotonic = time.monotonic()
         offers = by_market(deployments)
         markets = tuple(
-            self._market(key, offers.get(key, []), points.get(key), costs, now=read_at)
+            self._market(key, offers.get(key, []), points.get(key), now=read_at)
             for key in sorted({*offers, *points}, key=lambda key: (key.release, key.region))
         )
-        self._snapshot = MarketSnapshot(read_at, read_monotonic, markets, deployments, costs)
+        self._snapshot = MarketSnapshot(read_at, read_monotonic, markets, deployments)
         self._watch(self._snapshot)
         return self._snapshot
 
@@ -201,20 +201,20 @@ class MarketLoop:
         key: MarketKey,
         offers: list[DeploymentOffer],
         point: PricePoint | None,
-        costs: Mapping[str, CostTotals],
         *,
         now: datetime,
     ) -> Market:
-        measured = costs.get(key.release, NOTHING_MEASURED)
-        if point is not None and now - point.at <= self._stale:
-            price = self._rules.price(point.floor, measured, load_ppm=point.load_ppm)
+        if point is None:
+            price = self._rules.least_price(NOTHING_MEASURED)
+        elif now - point.at > self._stale:
+            price = self._rules.price(replace(point, load_ppm=0))
         else:
-            price = self._rules.price(self._rules.floor(measured), measured, load_ppm=0)
+            price = self._rules.price(point)
         return market_of((key.release, key.region), offers, point=point, price=price)
 
     async def run_round(self) -> None:
         """Do as `run_once`, now. While the database is away the last view only grows older."""
-        await self.run_once(monotonic=time.monotonic())
+        await self.run_once()
 
 
 def by_market(deployments: Iterable[DeploymentOffer]) -> dict[MarketKey, list[DeploymentOffer]]:

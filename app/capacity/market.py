@@ -1,13 +1,13 @@
 """What is on offer right now, and the choice of a market to quote from. Pure."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from app.capacity.errors import NoFreshOffer, PriceStale
 from app.capacity.placement import DeploymentOffer
 from ledger.money import Nano
-from pricing.floor import CostTotals, Floor, Speeds
+from pricing.floor import Floor
 from pricing.rates import Rates
 
 
@@ -18,6 +18,8 @@ class PricePoint:
     at: datetime
     load_ppm: int
     floor: Floor
+    floor_ask: Nano
+    """The dearest supplier ask that the floor covers, nano per slot-second."""
     curve_version: int
 
 
@@ -27,8 +29,6 @@ class Price:
 
     rates: Rates
     ask: Nano
-    speeds: Speeds
-    """Of one slot, as the price assumes; slot time is paid at no slower speed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,6 @@ class MarketSnapshot:
     read_monotonic: float
     markets: tuple[Market, ...] = ()
     deployments: tuple[DeploymentOffer, ...] = ()
-    costs: Mapping[str, CostTotals] = field(default_factory=dict)
-    """Measured cost of each release over the trailing window."""
 
     def database_time(self, *, monotonic: float) -> datetime:
         """Return the database clock's present reading, as far as ours kept pace."""

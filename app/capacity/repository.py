@@ -114,6 +114,7 @@ class CapacityRepository:
                 floor=Floor(
                     Nano(row.floor_input), Nano(row.floor_output), Nano(row.floor_per_request)
                 ),
+                floor_ask=Nano(row.floor_ask),
                 curve_version=row.curve_version,
             )
             for row in await self._tx.execute(query)
@@ -197,6 +198,7 @@ class CapacityRepository:
                 "floor_input": point.floor.input_rate,
                 "floor_output": point.floor.output_rate,
                 "floor_per_request": point.floor.per_request,
+                "floor_ask": point.floor_ask,
                 "curve_version": point.curve_version,
             }
             for key, point in points

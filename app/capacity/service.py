@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from fractions import Fraction
 from uuid import UUID
 
 from app.capacity.errors import PriceStale
@@ -12,8 +11,6 @@ from app.capacity.loop import MarketLoop, PriceRules
 from app.capacity.market import MarketSnapshot, PricedMarket, choose_market
 from app.capacity.placement import candidates
 from ledger.money import Nano
-from pricing.errors import RunTooLong
-from pricing.floor import NOTHING_MEASURED, Speeds
 from pricing.rates import Rates, run_seconds
 
 
@@ -99,33 +96,19 @@ class MarketService:
         markets = snapshot.markets_of(release) if snapshot else []
         return all(ask <= each.price.ask for each in markets if each.region == region)
 
-    def authorized_speeds(self, release: str) -> Speeds:
-        """Return the speeds at which slot time of a release is paid, or faster."""
-        costs = self._loop.snapshot.costs if self._loop.snapshot else {}
-        return self._rules.authorized_speeds(costs.get(release, NOTHING_MEASURED))
+    def run_seconds(self, market: PricedMarket, input_tokens: int, max_output_tokens: int) -> int:
+        """Return how long a job may hold its slot, sized for the slowest deployment it may get.
 
+        One far slower than prices rest on waits for nobody: its word alone would make every
+        request of the market too long to sell.
 
-def sized_run_seconds(
-    market: PricedMarket, input_tokens: int, max_output_tokens: int, *, limit_seconds: int
-) -> int:
-    """Return how long a job may hold its slot: sized for the slowest deployment it may get.
-
-    One slow deployment does not make a long request unbuyable: what fits the limit at the speed
-    the price assumes gets the whole limit.
-
-    Raises:
-        RunTooLong: longer than a lease may last, even at the assumed speed.
-    """
-    speeds, offer = market.price.speeds, market.offer
-    prefill = max(speeds.prefill, Fraction(offer.slowest_prefill))
-    decode = max(speeds.decode, Fraction(offer.slowest_decode))
-    quickest = run_seconds(input_tokens, max_output_tokens, prefill, decode)
-    if quickest > limit_seconds:
-        raise RunTooLong(seconds=quickest, limit_seconds=limit_seconds)
-    try:
-        slowest = run_seconds(
-            input_tokens, max_output_tokens, offer.slowest_prefill, offer.slowest_decode
+        Raises:
+            RunTooLong: longer than a lease may last.
+        """
+        prior = self._rules.prior
+        return run_seconds(
+            input_tokens,
+            max_output_tokens,
+            max(market.offer.slowest_prefill, prior.prefill_tokens_per_second // 2),
+            max(market.offer.slowest_decode, prior.decode_tokens_per_second // 2),
         )
-    except RunTooLong:
-        return limit_seconds
-    return min(slowest, limit_seconds)

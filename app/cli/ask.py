@@ -28,7 +28,7 @@ from app.cli.options import (
 from app.cli.output import Output, pairs
 
 if TYPE_CHECKING:
-    from app.client.checks import Offer
+    from app.client.checks import CheckedQuote
 
 EXAMPLE = 'Example: offpeak ask "Name three uses of salt." --max 0.001 --yes'
 
@@ -64,7 +64,7 @@ def ask(
     """
     from app.cli.buyer import BuyerOptions, paying  # noqa: PLC0415  # --help does without
     from app.cli.question import QuestionOptions, read_question  # noqa: PLC0415
-    from app.cli.shown import job_document, job_rows, offer_document, offer_rows  # noqa: PLC0415
+    from app.cli.shown import job_document, job_rows, quote_document, quote_rows  # noqa: PLC0415
     from app.cli.wallets import WalletOptions  # noqa: PLC0415
     from ledger.money import parse_amount  # noqa: PLC0415
 
@@ -85,17 +85,17 @@ def ask(
         home=home, keystore=keystore, account=account, password_file=password_file
     )
     with paying(BuyerOptions(wallet=wallet, url=url)) as client:
-        offer = client.quote(question, region=region, limit=limit)
-        output.notes.print(pairs(None, offer_rows(offer)))
+        checked = client.quote(question, region=region, limit=limit)
+        output.notes.print(pairs(None, quote_rows(checked)))
         if not yes:
-            confirm(offer)
-        job = client.ask(offer, wait_seconds=wait)
-        client.verify(job, offer)
+            confirm(checked)
+        job = client.ask(checked, wait_seconds=wait)
+        client.verify(job, checked)
     assert job.answer is not None
     if as_json:
         document = {
-            "quote": offer_document(offer),
-            "authorization_digest": "0x" + offer.authorization_digest.hex(),
+            "quote": quote_document(checked),
+            "authorization_digest": "0x" + checked.authorization_digest.hex(),
             "job": job_document(job),
             "record_verified": True,
         }
@@ -105,13 +105,13 @@ def ask(
     output.notes.print(pairs(None, [*job_rows(job), ("record", "verified")]))
 
 
-def confirm(offer: "Offer") -> None:
+def confirm(checked: "CheckedQuote") -> None:
     """Return if the buyer says yes on the terminal; Declined otherwise."""
     from ledger.money import format_amount  # noqa: PLC0415
 
     if not sys.stdin.isatty():
         raise Declined
-    question = f"Sign for at most {format_amount(offer.quote.max_charge_nano)}?"
+    question = f"Sign for at most {format_amount(checked.quote.max_charge_nano)}?"
     try:
         agreed = typer.confirm(question, err=True)
     except typer.Abort:  # Ctrl-C at the question

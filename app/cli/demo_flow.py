@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from app.cli.demo_tasks import Task
-from app.cli.shown import job_document, offer_document
-from app.client.checks import Offer
+from app.cli.shown import job_document, quote_document
+from app.client.checks import CheckedQuote
 from app.client.client import Client
 from app.client.documents import JobDocument
 from app.client.errors import ProblemError
@@ -24,7 +24,7 @@ class Done:
 
     task: Task
     before: BalanceOut
-    offer: Offer
+    checked: CheckedQuote
     job: JobDocument
     record: UsageRecord
     after: BalanceOut
@@ -34,8 +34,8 @@ class Done:
         return {
             "task": self.task.title,
             "input": self.task.shown,
-            "quote": offer_document(self.offer),
-            "authorization_digest": "0x" + self.offer.authorization_digest.hex(),
+            "quote": quote_document(self.checked),
+            "authorization_digest": "0x" + self.checked.authorization_digest.hex(),
             "signer": self.before.payer,
             "job": job_document(self.job),
             "balance_before": self.before.model_dump(mode="json"),
@@ -49,7 +49,7 @@ class Refused:
     """The request that the wallet could not pay for."""
 
     task: Task
-    offer: Offer
+    checked: CheckedQuote
     problem: ProblemError
     after: BalanceOut
 
@@ -57,7 +57,7 @@ class Refused:
         """Return it as JSON."""
         return {
             "task": self.task.title,
-            "maximum": str(self.offer.document.price.get("max_charge")),
+            "maximum": str(self.checked.document.price.get("max_charge")),
             "problem": {
                 "code": self.problem.code,
                 "status": self.problem.status,
@@ -75,11 +75,11 @@ def run_task(client: Client, task: Task) -> Done:
         ClientError: anything that does not go as it must.
     """
     before = client.balance()
-    offer = client.quote(task.question)
-    job = client.ask(offer)
-    record = client.verify(job, offer)
+    checked = client.quote(task.question)
+    job = client.ask(checked)
+    record = client.verify(job, checked)
     return Done(
-        task=task, before=before, offer=offer, job=job, record=record, after=client.balance()
+        task=task, before=before, checked=checked, job=job, record=record, after=client.balance()
     )
 
 
@@ -89,9 +89,9 @@ def run_refusal(client: Client, task: Task) -> Refused:
     Raises:
         RefusalMissing: it was accepted.
     """
-    offer = client.quote(task.question)
+    checked = client.quote(task.question)
     try:
-        client.accept(offer, wait_seconds=0)
+        client.accept(checked, wait_seconds=0)
     except ProblemError as problem:
-        return Refused(task=task, offer=offer, problem=problem, after=client.balance())
+        return Refused(task=task, checked=checked, problem=problem, after=client.balance())
     raise RefusalMissing(f"{task.title} was accepted")

@@ -24,17 +24,17 @@ def show_done(output: Output, number: int, done: Done) -> None:
 
 def done_rows(done: Done) -> Rows:
     """Return everything about one task, from its quote to its usage record."""
-    job, quote = done.job, done.offer.quote
+    job, quote = done.job, done.checked.quote
     assert job.usage is not None
     assert job.record is not None
     expiry = quote.expires_at - quote.issued_at
     return [
         ("asked", done.task.shown),
-        ("quote", f"{done.offer.document.id}, good for {expiry} s"),
+        ("quote", f"{done.checked.document.id}, good for {expiry} s"),
         ("tokens", f"{quote.input_tokens} in, at most {quote.max_output_tokens} out"),
-        *price_rows(done.offer),
-        ("signed", "0x" + done.offer.authorization_digest.hex()),
-        ("signer", checksum_address(done.offer.authorization.payer)),
+        *price_rows(done.checked),
+        ("signed", "0x" + done.checked.authorization_digest.hex()),
+        ("signer", checksum_address(done.checked.authorization.payer)),
         ("supplier", f"{job.supplier} in {job.region}, {job.attempts} attempt"),
         ("used", f"{job.usage.input_tokens} in, {job.usage.output_tokens} out"),
         ("charge", f"{job.charge} of {job.held} held, {job.released} released"),
@@ -50,8 +50,8 @@ def show_refused(output: Output, number: int, refused: Refused) -> None:
     problem = refused.problem
     figures = ", ".join(f"{name} {value}" for name, value in problem.figures.items())
     rows: Rows = [
-        ("asked", f"{refused.task.shown} ({refused.offer.quote.max_output_tokens} tokens)"),
-        ("maximum", format_amount(refused.offer.quote.max_charge_nano)),
+        ("asked", f"{refused.task.shown} ({refused.checked.quote.max_output_tokens} tokens)"),
+        ("maximum", format_amount(refused.checked.quote.max_charge_nano)),
         ("refused", f"{problem.status} {problem.code}: {figures}"),
         ("next", problem.next_step),
         ("balance", f"{refused.after.available}, {refused.after.held} held: unchanged"),

@@ -43,10 +43,10 @@ def fund(
 
 async def credit(settings: "Settings", wallet: "Address", amount: "Nano") -> None:
     """Credit a wallet through the service, which refuses production by itself."""
-    from app.db.engine import open_database  # noqa: PLC0415
+    from app.db.engine import OPERATOR_ROLE, open_database  # noqa: PLC0415
     from app.wallets.funding import FundingService  # noqa: PLC0415
 
-    database = open_database(settings.database_url.get_secret_value(), pool_size=1)
+    database = open_database(settings.operator_url, pool_size=1, role=OPERATOR_ROLE)
     try:
         await FundingService(database, settings).fund(wallet, amount)
     finally:

@@ -40,14 +40,14 @@ def describe(error: BaseException) -> Failure:
         return Failure("interrupted", "stopped", "", Exit.INTERRUPTED)
     if type(error).__module__.startswith("pydantic"):
         return Failure("bad-settings", "; ".join(_problems(error)), _SETTINGS_STEP, Exit.SETTINGS)
+    if type(error).__name__ in {"DatabaseAway", "OperationalError", "InterfaceError"}:
+        step = "check OFFPEAK_DATABASE_URL and that Postgres runs"
+        return Failure("database-unreachable", _line(error), step, Exit.UNREACHABLE)
     code = getattr(error, "code", None)
     if isinstance(code, str) and not type(error).__module__.startswith("sqlalchemy"):
         step = getattr(error, "next_step", "") or _last_words(error)
         usual = Exit.REFUSED if hasattr(error, "figures") else Exit.FAILED  # the gateway said no
         return Failure(code, _line(error), str(step), BY_CODE.get(code, usual))
-    if type(error).__name__ in {"OperationalError", "InterfaceError"}:
-        step = "check OFFPEAK_DATABASE_URL and that Postgres runs"
-        return Failure("database-unreachable", _line(error), step, Exit.UNREACHABLE)
     return Failure(
         "unexpected", f"{type(error).__name__}: {_line(error)}", UNEXPECTED_STEP, Exit.FAILED
     )

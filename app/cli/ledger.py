@@ -1,9 +1,9 @@
-"""`offpeak ledger check`."""
+"""`offpeak ledger check|clear`."""
 
 import asyncio
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="The ledger.", no_args_is_help=True)
 
-
-@app.callback()
-def group() -> None:
-    """Keep `check` a subcommand although it is the only one."""
+Because = Annotated[str, typer.Option(help="What was wrong and what you did; it is recorded.")]
 
 
 @app.command(epilog="Example: offpeak ledger check --json")
@@ -38,6 +35,14 @@ def check(*, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
     Output(as_json=as_json).rows(document, rows)
     if not report.is_clean:
         raise LedgerMismatch(report.summary())
+
+
+@app.command(epilog="Example: offpeak ledger clear --because 'row 17 was a test of ours, removed'")
+def clear(*, because: Because, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
+    """Accept again after you have found out why the books did not add up."""
+    lifted = asyncio.run(cleared(home, because))
+    rows = [("halts lifted", str(lifted))]
+    Output(as_json=as_json).rows({"halts_lifted": lifted}, rows)
 
 
 def report_document(report: "Report") -> dict[str, object]:
@@ -67,5 +72,19 @@ async def checked(home: Path) -> "Report":
     database = open_database(settings.database_url.get_secret_value(), pool_size=1)
     try:
         return await LedgerCheck(database).run_and_halt()
+    finally:
+        await database.dispose()
+
+
+async def cleared(home: Path, because: str) -> int:
+    """Lift every halt, as the operator; return how many there were."""
+    from app.cli.server import read_settings  # noqa: PLC0415  # --help does without
+    from app.db.engine import OPERATOR_ROLE, open_database  # noqa: PLC0415
+    from app.finance.check import LedgerCheck  # noqa: PLC0415
+
+    settings = read_settings(home)
+    database = open_database(settings.operator_url, pool_size=1, role=OPERATOR_ROLE)
+    try:
+        return await LedgerCheck(database).clear(because)
     finally:
         await database.dispose()

@@ -53,7 +53,7 @@ def quote(
     """
     from app.cli.buyer import BuyerOptions, quoting  # noqa: PLC0415  # --help does without
     from app.cli.question import QuestionOptions, read_question  # noqa: PLC0415
-    from app.cli.shown import offer_document, offer_rows  # noqa: PLC0415
+    from app.cli.shown import quote_document, quote_rows  # noqa: PLC0415
     from app.cli.wallets import WalletOptions  # noqa: PLC0415
 
     output = Output(as_json=as_json)
@@ -70,5 +70,5 @@ def quote(
     )
     wallet = WalletOptions(home=home, keystore=keystore, account=account)
     with quoting(BuyerOptions(wallet=wallet, url=url), payer) as client:
-        offer = client.quote(question, region=region)
-    output.rows(offer_document(offer), offer_rows(offer))
+        checked = client.quote(question, region=region)
+    output.rows(quote_document(checked), quote_rows(checked))

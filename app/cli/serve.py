@@ -18,6 +18,7 @@ def serve(*, home: Home = DEFAULT_HOME) -> None:
     from app.cli.server import read_settings  # noqa: PLC0415
     from app.dispatch.endpoints import WEBSOCKET_MAX_BYTES  # noqa: PLC0415
     from app.kit.log import configure_logging  # noqa: PLC0415
+    from app.kit.server import LimitedHttp  # noqa: PLC0415
     from app.main import build_app  # noqa: PLC0415
 
     settings = read_settings(home)
@@ -30,7 +31,7 @@ def serve(*, home: Home = DEFAULT_HOME) -> None:
         host=settings.host,
         port=settings.port,
         loop="uvloop",
-        http="httptools",
+        http=LimitedHttp,
         ws="websockets-sansio",
         access_log=False,
         log_config=None,

@@ -1,6 +1,6 @@
 """Quotes, jobs and records as rows of text and as JSON documents."""
 
-from app.client.checks import Offer
+from app.client.checks import CheckedQuote
 from app.client.documents import JobDocument
 from ledger.money import format_amount
 
@@ -17,28 +17,28 @@ def rates_text(input_rate: str, output_rate: str, per_request: str) -> str:
     return f"{input_rate} in, {output_rate} out per million tokens; {per_request} per request"
 
 
-def offer_rows(offer: Offer) -> Rows:
+def quote_rows(checked: CheckedQuote) -> Rows:
     """Return a quote's rows; every figure is read from the signed message itself."""
-    quote = offer.quote
+    quote = checked.quote
     return [
-        ("quote", offer.document.id),
+        ("quote", checked.document.id),
         ("model", f"{quote.model} in {quote.region}"),
         ("tokens", f"{quote.input_tokens} in, at most {quote.max_output_tokens} out"),
-        *price_rows(offer),
+        *price_rows(checked),
         ("expires in", f"{quote.expires_at - quote.issued_at} s"),
     ]
 
 
-def price_rows(offer: Offer) -> Rows:
+def price_rows(checked: CheckedQuote) -> Rows:
     """Return load, floor, rates and maximum; the floor is the gateway's word, unsigned."""
-    quote = offer.quote
+    quote = checked.quote
     rates = rates_text(
         format_amount(quote.input_rate_nano),
         format_amount(quote.output_rate_nano),
         format_amount(quote.per_request_nano),
     )
     rows = [("load", load_text(quote.load_ppm))]
-    floor = offer.document.price.get("floor")
+    floor = checked.document.price.get("floor")
     if isinstance(floor, dict):
         names = ("input_per_mtok", "output_per_mtok", "per_request")
         rows.append(("floor", rates_text(*[str(floor.get(name)) for name in names])))
@@ -63,9 +63,9 @@ def job_rows(job: JobDocument) -> Rows:
     return rows
 
 
-def offer_document(offer: Offer) -> dict[str, object]:
+def quote_document(checked: CheckedQuote) -> dict[str, object]:
     """Return a quote as JSON: the gateway's own document."""
-    return offer.document.model_dump(mode="json")
+    return checked.document.model_dump(mode="json")
 
 
 def job_document(job: JobDocument) -> dict[str, object]:

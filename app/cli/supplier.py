@@ -91,11 +91,11 @@ async def suppliers(home: Path) -> "AsyncGenerator[SupplierService]":
     """Yield the service on the database of the settings."""
     from app.capacity.suppliers import SupplierService  # noqa: PLC0415  # --help does without
     from app.cli.server import read_settings  # noqa: PLC0415
-    from app.db.engine import open_database  # noqa: PLC0415
+    from app.db.engine import OPERATOR_ROLE, open_database  # noqa: PLC0415
     from ledger.encoding import parse_address  # noqa: PLC0415
 
     settings = read_settings(home)
-    database = open_database(settings.database_url.get_secret_value(), pool_size=1)
+    database = open_database(settings.operator_url, pool_size=1, role=OPERATOR_ROLE)
     try:
         yield SupplierService(database, asset=parse_address(settings.token_address))
     finally:

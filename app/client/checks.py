@@ -7,9 +7,9 @@ from app.client.asking import Asked
 from app.client.documents import QuoteDocument
 from app.client.errors import (
     MaximumExceeded,
-    OfferDiffers,
-    OfferExpired,
-    OfferForged,
+    QuoteDiffers,
+    QuoteExpired,
+    QuoteForged,
     WrongChain,
     WrongDomain,
 )
@@ -23,7 +23,7 @@ from ledger.signing import recover
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class CheckedQuote:
     """A quote that says what was asked, and the authorization that accepts it and nothing else."""
 
     asked: Asked
@@ -36,14 +36,14 @@ class Offer:
     authorization_digest: bytes = field(repr=False)
 
 
-def check_offer(document: QuoteDocument, asked: Asked, terms: Terms, *, now: int) -> Offer:
-    """Return the offer, ready to sign.
+def checked_quote(document: QuoteDocument, asked: Asked, terms: Terms, *, now: int) -> CheckedQuote:
+    """Return the quote, ready to sign.
 
     The typed data's domain is checked first, then the quote's signature, then every field of the
     quote and of the authorization against what was asked; the digests are our own computation.
 
     Raises:
-        WrongChain, WrongDomain, OfferForged, OfferDiffers, OfferExpired, MaximumExceeded
+        WrongChain, WrongDomain, QuoteForged, QuoteDiffers, QuoteExpired, MaximumExceeded
     """
     check_domain(_mapping(document.authorization, "domain"), terms)
     try:
@@ -51,7 +51,7 @@ def check_offer(document: QuoteDocument, asked: Asked, terms: Terms, *, now: int
         message = _mapping(document.authorization, "message")
         authorization = RequestAuthorization.parse(message)
     except MalformedTypedData as error:
-        raise OfferDiffers(
+        raise QuoteDiffers(
             error.field, expected="a well-formed value", found=error.reason
         ) from None
     digest = quote.digest(terms.domain)
@@ -59,7 +59,7 @@ def check_offer(document: QuoteDocument, asked: Asked, terms: Terms, *, now: int
     signer = quote_signer(digest, document.signature, pinned=terms.quote_signer)
     check_quote(quote, asked, terms)
     if quote.expires_at <= now:
-        raise OfferExpired(f"it expired {now - quote.expires_at} s ago")
+        raise QuoteExpired(f"it expired {now - quote.expires_at} s ago")
     check_authorization(authorization, quote, digest)
     typed_data = authorization.typed_data(terms.domain)
     for part in ("types", "primaryType"):
@@ -68,7 +68,7 @@ def check_offer(document: QuoteDocument, asked: Asked, terms: Terms, *, now: int
         raise MaximumExceeded(
             maximum=format_amount(quote.max_charge_nano), limit=format_amount(asked.limit)
         )
-    return Offer(
+    return CheckedQuote(
         asked=asked,
         document=document,
         quote=quote,
@@ -99,15 +99,15 @@ def quote_signer(digest: bytes, signature: str, *, pinned: Address | None) -> Ad
     """Return the address that signed the quote.
 
     Raises:
-        OfferForged: no acceptable signature, or not by the pinned key.
+        QuoteForged: no acceptable signature, or not by the pinned key.
     """
     try:
         signer = recover(digest, bytes.fromhex(signature.removeprefix("0x")))
     except (BadSignature, ValueError) as error:
-        raise OfferForged(str(error)) from None
+        raise QuoteForged(str(error)) from None
     if pinned is not None and signer != pinned:
         found, expected = checksum_address(signer), checksum_address(pinned)
-        raise OfferForged(f"signed by {found}, the pinned quote key is {expected}")
+        raise QuoteForged(f"signed by {found}, the pinned quote key is {expected}")
     return signer
 
 
@@ -115,7 +115,7 @@ def check_quote(quote: Quote, asked: Asked, terms: Terms) -> None:
     """Return if the quote is for exactly this question, payer and token, and adds up.
 
     Raises:
-        OfferDiffers: naming the first field that is not as asked.
+        QuoteDiffers: naming the first field that is not as asked.
     """
     question = asked.question
     _same("payer", asked.payer, quote.payer)
@@ -144,7 +144,7 @@ def check_authorization(
     """Return if the authorization accepts this quote and nothing more.
 
     Raises:
-        OfferDiffers: naming the first field that the quote does not say.
+        QuoteDiffers: naming the first field that the quote does not say.
     """
     _same("payer", quote.payer, authorization.payer)
     _same("delegation", NO_DELEGATION.hex(), authorization.delegation.hex())
@@ -155,18 +155,18 @@ def check_authorization(
     _same("token", quote.token, authorization.token)
     _same("maxChargeNano", quote.max_charge_nano, authorization.max_charge_nano)
     if authorization.deadline > quote.expires_at:
-        raise OfferDiffers(
+        raise QuoteDiffers(
             "deadline", expected=f"at most {quote.expires_at}", found=authorization.deadline
         )
 
 
 def _same(field_name: str, expected: object, found: object) -> None:
     if expected != found:
-        raise OfferDiffers(field_name, expected=expected, found=found)
+        raise QuoteDiffers(field_name, expected=expected, found=found)
 
 
 def _mapping(document: Mapping[str, object], name: str) -> Mapping[str, object]:
     found = document.get(name)
     if not isinstance(found, Mapping):
-        raise OfferDiffers(name, expected="an object", found=type(found).__name__)
+        raise QuoteDiffers(name, expected="an object", found=type(found).__name__)
     return found

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from app.capacity.schemas import CapacityList, ModelList
 from app.client.asking import Asked, Question
-from app.client.checks import Offer, check_offer
+from app.client.checks import CheckedQuote, checked_quote
 from app.client.documents import JobDocument, QuoteDocument
 from app.client.errors import AnswerMalformed, JobFailed, JobUnfinished
 from app.client.records import verify_record
@@ -99,11 +99,11 @@ class Client:
 
     def quote(
         self, question: Question, *, region: str | None = None, limit: Nano | None = None
-    ) -> Offer:
-        """Return a checked offer for a question; nothing is reserved or signed.
+    ) -> CheckedQuote:
+        """Return a checked quote for a question; nothing is reserved or signed.
 
         Raises:
-            OfferRefused: the quote is not for what was asked, or above `limit`.
+            QuoteRefused: the quote is not for what was asked, or above `limit`.
             ProblemError, GatewayUnreachable, AnswerMalformed: see `Transport.send`.
         """
         assert self._payer is not None, "this client was made without a payer"
@@ -123,25 +123,25 @@ class Client:
             body["region"] = region
         reply = self._transport.send(_post("/v1/quotes", body))
         document = _parsed(QuoteDocument, reply.document, what="/v1/quotes")
-        return check_offer(document, asked, self.terms, now=int(self._clock.now()))
+        return checked_quote(document, asked, self.terms, now=int(self._clock.now()))
 
-    def accept(self, offer: Offer, *, wait_seconds: int = 60) -> JobDocument:
-        """Sign a checked offer and send the request; resending it cannot pay twice.
+    def accept(self, checked: CheckedQuote, *, wait_seconds: int = 60) -> JobDocument:
+        """Sign a checked quote and send the request; resending it cannot pay twice.
 
         Returns:
             The job, ended or (after `wait_seconds`, at most 300) still running.
 
         Raises:
             ProblemError: refused, nothing was charged. GatewayUnreachable: nothing came back;
-                accepting the same offer again is safe and returns the first job.
+                accepting the same quote again is safe and returns the first job.
         """
-        signature = self.wallet.sign_offer(offer)
+        signature = self.wallet.sign_quote(checked)
         body = {
-            "quote": offer.document.quote,
-            "quote_signature": offer.document.signature,
-            "request": offer.asked.question.request(),
-            "salt": "0x" + offer.asked.salt.hex(),
-            "authorization": offer.authorization.message(),
+            "quote": checked.document.quote,
+            "quote_signature": checked.document.signature,
+            "request": checked.asked.question.request(),
+            "salt": "0x" + checked.asked.salt.hex(),
+            "authorization": checked.authorization.message(),
             "signature": "0x" + signature.hex(),
         }
         wait = min(max(wait_seconds, 0), LONGEST_WAIT_SECONDS)
@@ -173,13 +173,15 @@ class Client:
             raise JobFailed(job.id, state=job.state, failure=failure)
         return job
 
-    def ask(self, offer: Offer, *, wait_seconds: int = 60) -> JobDocument:
-        """Accept an offer and return its completed job; see `accept` and `result`."""
-        return self.result(self.accept(offer, wait_seconds=wait_seconds), wait_seconds=wait_seconds)
+    def ask(self, checked: CheckedQuote, *, wait_seconds: int = 60) -> JobDocument:
+        """Accept a quote and return its completed job; see `accept` and `result`."""
+        return self.result(
+            self.accept(checked, wait_seconds=wait_seconds), wait_seconds=wait_seconds
+        )
 
-    def verify(self, job: JobDocument, offer: Offer) -> UsageRecord:
+    def verify(self, job: JobDocument, checked: CheckedQuote) -> UsageRecord:
         """Return the job's usage record after recomputing it; RecordRefused when it is wrong."""
-        return verify_record(job, offer, self.terms)
+        return verify_record(job, checked, self.terms)
 
     def _look(self, model: type[Model], path: str) -> Model:
         reply = self._transport.send(Call(method="GET", path=path, headers={}))

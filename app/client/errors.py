@@ -5,8 +5,8 @@
   - GatewayUnreachable         no answer at all
   - AnswerMalformed            an answer that is not what the API promises
   - JobFailed, JobUnfinished   how a job ended, or that it has not yet
-  - OfferRefused               we do not sign
-    - WrongChain, WrongDomain, OfferDiffers, OfferForged, OfferExpired, MaximumExceeded
+  - QuoteRefused               we do not sign
+    - WrongChain, WrongDomain, QuoteDiffers, QuoteForged, QuoteExpired, MaximumExceeded
   - RecordRefused              a usage record that does not prove what it should
   - KeystoreError              see the classes
     - NoKeystore, KeystoreUnreadable, WrongPassword, KeystoreExists
@@ -43,6 +43,7 @@ NEXT_STEPS: Mapping[str, str] = {
     "no-slot": "every slot is taken; try again in a few seconds, nothing was charged",
     "price-stale": "prices are being refreshed; try again in a few seconds",
     "busy": "the gateway's queue is full; try again in a second, nothing was charged",
+    "database-away": "try again in a second; the same request is never charged twice",
     "insufficient-funds": "deposit more (development: `offpeak dev fund`), or lower --max-tokens",
     "funds-on-hold": "the money is held by running jobs; it comes back when they end",
     "quote-expired": "ask for a new quote; nothing was charged",
@@ -108,13 +109,13 @@ class JobUnfinished(ClientError):
         self.next_step = f"it goes on without us; look later: offpeak job show {job}"
 
 
-class OfferRefused(ClientError):
+class QuoteRefused(ClientError):
     """Base of why a quote is not signed; nothing has been authorized."""
 
     next_step = "nothing was signed"
 
 
-class WrongChain(OfferRefused):
+class WrongChain(QuoteRefused):
     """The gateway asks for a signature for another chain than the one expected."""
 
     code = "wrong-chain"
@@ -126,7 +127,7 @@ class WrongChain(OfferRefused):
         self.next_step = "nothing was signed; set OFFPEAK_CHAIN_ID if the gateway's is right"
 
 
-class WrongDomain(OfferRefused):
+class WrongDomain(QuoteRefused):
     """The signature would count under another name or contract than expected."""
 
     code = "wrong-domain"
@@ -137,10 +138,10 @@ class WrongDomain(OfferRefused):
         self.field = field
 
 
-class OfferDiffers(OfferRefused):
+class QuoteDiffers(QuoteRefused):
     """Quote or authorization say something else than what was asked for."""
 
-    code = "offer-differs"
+    code = "quote-differs"
     next_step = "nothing was signed; do not use this gateway until this is explained"
 
     def __init__(self, field: str, *, expected: object, found: object) -> None:
@@ -148,21 +149,21 @@ class OfferDiffers(OfferRefused):
         self.field = field
 
 
-class OfferForged(OfferRefused):
+class QuoteForged(QuoteRefused):
     """The quote's signature is not one by the expected quote key."""
 
-    code = "offer-forged"
+    code = "quote-forged"
     next_step = "nothing was signed; do not use this gateway until this is explained"
 
 
-class OfferExpired(OfferRefused):
+class QuoteExpired(QuoteRefused):
     """The quote is over before it was signed."""
 
-    code = "offer-expired"
+    code = "quote-expired"
     next_step = "nothing was signed; ask for a new quote and check this machine's clock"
 
 
-class MaximumExceeded(OfferRefused):
+class MaximumExceeded(QuoteRefused):
     """The quote could cost more than the buyer allows."""
 
     code = "maximum-exceeded"

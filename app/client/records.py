@@ -4,7 +4,7 @@ It proves that the gateway signed this billing record. It does not prove that a 
 that metering was truthful or that the answer is right.
 """
 
-from app.client.checks import Offer
+from app.client.checks import CheckedQuote
 from app.client.documents import JobDocument
 from app.client.errors import RecordRefused
 from app.client.terms import Terms
@@ -14,7 +14,7 @@ from ledger.signing import recover
 from ledger.usage import UsageRecord
 
 
-def verify_record(job: JobDocument, offer: Offer, terms: Terms) -> UsageRecord:
+def verify_record(job: JobDocument, checked: CheckedQuote, terms: Terms) -> UsageRecord:
     """Return the record of an ended job after recomputing everything it says.
 
     Raises:
@@ -34,21 +34,21 @@ def verify_record(job: JobDocument, offer: Offer, terms: Terms) -> UsageRecord:
     _require("digest", job.record.digest == "0x" + digest.hex())
     try:
         signature = bytes.fromhex(job.record.signature.removeprefix("0x"))
-        _require("signature", recover(digest, signature) == offer.signer)
+        _require("signature", recover(digest, signature) == checked.signer)
     except (BadSignature, ValueError) as error:
         raise RecordRefused("signature", reason=str(error)) from None
-    _check_against_offer(record, offer)
+    _check_against_quote(record, checked)
     if job.answer is not None:
         answered = answer_digest(job.answer.content, job.answer.finish_reason)
         _require("responseCommit", record.response_commit == response_commit(record.salt, answered))
     return record
 
 
-def _check_against_offer(record: UsageRecord, offer: Offer) -> None:
-    quote = offer.quote
+def _check_against_quote(record: UsageRecord, checked: CheckedQuote) -> None:
+    quote = checked.quote
     _require("payer", record.payer == quote.payer)
-    _require("quoteDigest", record.quote_digest == offer.digest)
-    _require("acceptDigest", record.accept_digest == offer.authorization_digest)
+    _require("quoteDigest", record.quote_digest == checked.digest)
+    _require("acceptDigest", record.accept_digest == checked.authorization_digest)
     _require("modelRevision", record.model_revision == quote.model_revision)
     _require("asset", record.asset == quote.token)
     _require("inputRateNano", record.input_rate_nano == quote.input_rate_nano)

@@ -20,8 +20,8 @@ PAUSE_SECONDS = 0.25
 MAX_PAUSE_SECONDS = 5.0
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 30.0
-RESENT_CODES = frozenset({"busy"})
-"""Refusals that say: nothing was taken, send the same again."""
+RESENT_CODES = frozenset({"busy", "database-away"})
+"""Refusals that say: send the same again; what it may have done is found by it."""
 STANDARD_MEMBERS = frozenset({"type", "title", "status", "detail", "instance", "code"})
 
 
@@ -64,7 +64,7 @@ class Transport:
         self._http.close()
 
     def send(self, call: Call) -> Reply:
-        """Return the answer, resending after lost connections and `busy`, `ATTEMPTS` in all.
+        """Return the answer, after lost connections and `RESENT_CODES` of up to `ATTEMPTS` calls.
 
         Raises:
             ProblemError: the gateway refused. GatewayUnreachable: it never answered.

@@ -3,7 +3,7 @@
 import base64
 import json
 
-from app.client.checks import Offer
+from app.client.checks import CheckedQuote
 from ledger.authorization import ReadAccess
 from ledger.encoding import Address, Domain
 from ledger.signing import SigningKey
@@ -24,9 +24,9 @@ class Wallet:
         """The paying account."""
         return self._key.address
 
-    def sign_offer(self, offer: Offer) -> bytes:
-        """Return the signature that accepts a checked offer; the same offer, the same bytes."""
-        return self._key.sign(offer.authorization_digest)
+    def sign_quote(self, checked: CheckedQuote) -> bytes:
+        """Return the signature that accepts a checked quote; the same quote, the same bytes."""
+        return self._key.sign(checked.authorization_digest)
 
     def read_header(self, access: ReadAccess, domain: Domain) -> str:
         """Return the Authorization header's value for a read access of this wallet."""

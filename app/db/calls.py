@@ -5,9 +5,10 @@ array and 640 us on a 700-byte one, in binary form half a microsecond (CPython 3
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
+from psycopg.rows import namedtuple_row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 
@@ -60,3 +61,23 @@ class SqlScalar:
         cursor = await connection.execute(self._query, values, binary=True)
         row = await cursor.fetchone()
         return int(row[0] or 0) if row is not None else 0
+
+
+class SqlRead:
+    """A constant SELECT of the hot path, given to the driver as it is.
+
+    Through SQLAlchemy a read of a job costs 370 us of CPU, so 200 us (CPython 3.11, one core).
+    """
+
+    def __init__(self, query: LiteralString) -> None:
+        """Take the text with named parameters as psycopg writes them, `%(job)b`."""
+        self._query = query.encode()
+
+    async def rows(self, tx: AsyncConnection, values: Mapping[str, object]) -> list[Any]:
+        """Return its rows as named tuples; raises as `SqlFunction.rows`."""
+        raw = await tx.get_raw_connection()
+        connection = raw.driver_connection
+        assert isinstance(connection, psycopg.AsyncConnection)
+        async with connection.cursor(binary=True, row_factory=namedtuple_row) as cursor:
+            await cursor.execute(self._query, values)
+            return await cursor.fetchall()

@@ -178,6 +178,8 @@ ledger_halt = Table(
     Column("reason", Text, nullable=False),
     _time("halted_at", default=True),
     _time("cleared_at", nullable=True),
+    Column("cleared_because", Text),
+    CheckConstraint("(cleared_at IS NULL) = (cleared_because IS NULL)", "cleared"),
 )
 
 # --- suppliers and capacity -----------------------------------------------------------------
@@ -273,6 +275,7 @@ price_point = Table(
     Column("floor_input", BigInteger, nullable=False),
     Column("floor_output", BigInteger, nullable=False),
     Column("floor_per_request", BigInteger, nullable=False),
+    Column("floor_ask", BigInteger, nullable=False),
     Column("curve_version", Integer, nullable=False),
     PrimaryKeyConstraint("release", "region", "at"),
 )

@@ -28,6 +28,8 @@ class AttemptLimits:
     """How long an attempt may say nothing and a job wait, in seconds."""
 
     accept_seconds: float = 2.0
+    unaccepted_seconds: float = 6.0
+    """After which any replica moves a lease that no agent has accepted: its owner is gone."""
     stall_seconds: float = 10.0
     """Between two signs of progress, on top of the time the prompt takes."""
     grace_seconds: float = 2.0
@@ -48,7 +50,6 @@ class GiveBack:
     fault: bool
     blame: bool
     lease_state: LeaseEnd
-    detail: str = ""
 
 
 FAILS: Final = MappingProxyType[FailKind, GiveBack](
@@ -74,6 +75,7 @@ NOT_ACCEPTED: Final = GiveBack("not-accepted", fault=True, blame=True, lease_sta
 STALLED: Final = GiveBack("stalled", fault=True, blame=True, lease_state="ending")
 UNASKED_CANCEL: Final = GiveBack("cancelled", fault=True, blame=False, lease_state="lost")
 AGENT_LOST: Final = GiveBack("agent-lost", fault=True, blame=False, lease_state="lost")
+REPLICA_LOST: Final = GiveBack("replica-lost", fault=False, blame=False, lease_state="ending")
 UNKNOWN: Final = GiveBack("not-in-hand", fault=False, blame=False, lease_state="lost")
 NOT_HELD: Final = GiveBack("not-held", fault=False, blame=False, lease_state="lost")
 
@@ -182,5 +184,4 @@ def give_back(fault: AttemptFault, *, slot_free: bool) -> GiveBack:
         fault=True,
         blame=fault.blame,
         lease_state="lost" if slot_free else "ending",
-        detail=fault.detail,
     )

@@ -111,8 +111,7 @@ class Channel:
             case Done():
                 self._on_done(session, attempt, message)
             case Fail():
-                step = dataclasses.replace(FAILS[message.kind], detail=message.detail)
-                self._outcomes.give_back(session, attempt, step)
+                self._outcomes.give_back(session, attempt, FAILS[message.kind])
             case Cancelled():
                 self._outcomes.give_back(session, attempt, UNASKED_CANCEL)
             case Busy():

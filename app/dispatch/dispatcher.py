@@ -207,7 +207,6 @@ class Dispatcher:
             accepted=accepted,
             deployment=deployment,
             speeds=speeds,
-            authorized=speeds.no_slower_than(self.parts.market.authorized_speeds(accepted.release)),
             deadline=now + accepted.remaining_seconds,
         )
         attempt = Attempt(work, now=now, limits=self.parts.limits, resumed=resumed)

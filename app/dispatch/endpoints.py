@@ -27,6 +27,8 @@ from supplier_agent.protocol import (
 
 PATH = "/v1/agents/connect"
 HELLO_SECONDS = 10.0
+MAX_OPENING = 256
+"""Connections of which no hello has come; one more ends the oldest. An agent needs a round trip."""
 CLOSE_SECONDS = 1.0
 
 WEBSOCKET_MAX_BYTES = MAX_CONTROL_BYTES
@@ -43,6 +45,9 @@ class AgentEndpoint:
         self._dispatcher = outcomes.dispatcher
         self._handshake = Handshake(outcomes)
         self._channel = Channel(outcomes, ids)
+        self._opening: dict[asyncio.Event, None] = {}
+        """One for each connection without a hello, oldest first; set to end it."""
+        self._handshakes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection from its opening to its end."""
@@ -74,15 +79,41 @@ class AgentEndpoint:
         """
         nonce = os.urandom(NONCE_BYTES)
         await send({"type": "websocket.send", "text": encode(Challenge(nonce=nonce.hex()))})
-        try:
-            async with asyncio.timeout(HELLO_SECONDS):
-                event = await receive()
-        except TimeoutError:
-            raise SessionRefused("bad-frame", "no hello in time") from None
+        event = await self._first_event(receive)
         if event["type"] == "websocket.disconnect":
             return None
         hello = first_message(event)
-        return await self._handshake.open(hello, nonce=nonce, send=send)
+        if self._handshakes >= MAX_OPENING:
+            raise SessionRefused("bad-frame", "too many hellos at once; dial again")
+        self._handshakes += 1
+        try:
+            return await self._handshake.open(hello, nonce=nonce, send=send)
+        finally:
+            self._handshakes -= 1
+
+    async def _first_event(self, receive: Receive) -> Message:
+        """Return the first thing a connection says.
+
+        Raises:
+            SessionRefused: it said nothing in time, or newer ones needed its place.
+        """
+        crowded = asyncio.Event()
+        self._opening[crowded] = None
+        if len(self._opening) > MAX_OPENING:
+            oldest = next(iter(self._opening))
+            del self._opening[oldest]
+            oldest.set()
+        said = asyncio.ensure_future(receive())
+        left = asyncio.ensure_future(crowded.wait())
+        try:
+            await asyncio.wait({said, left}, timeout=HELLO_SECONDS, return_when="FIRST_COMPLETED")
+            if said.done():
+                return said.result()
+        finally:
+            self._opening.pop(crowded, None)
+            for task in (said, left):
+                task.cancel()
+        raise SessionRefused("bad-frame", "no hello in time")
 
     async def _serve(self, session: AgentSession, receive: Receive) -> None:
         """Read and write until either side ends the connection, then part with its leases."""

@@ -40,6 +40,12 @@ MARKETS = text(
     "SELECT l.id, j.release, j.region, j.ask_ceiling FROM offpeak.lease l"
     " JOIN offpeak.job j ON j.id = l.job_id WHERE l.id = ANY(CAST(:leases AS uuid[]))"
 )
+UNACCEPTED = text(
+    "SELECT l.id, l.agent_id, l.state FROM offpeak.lease l"
+    " JOIN offpeak.job j ON j.id = l.job_id AND j.lease_id = l.id"
+    " WHERE l.state = 'active' AND j.state = 'accepted'"
+    " AND l.started_at < clock_timestamp() - make_interval(secs => :seconds) LIMIT :limit"
+)
 QUEUED = text(
     "SELECT id, release, region, ask_ceiling,"
     " CAST(extract(epoch FROM clock_timestamp() - queued_at) AS float8) AS waited"
@@ -159,6 +165,11 @@ class LeaseRepository:
     async def orphaned(self) -> list[HeldLease]:
         """Return leases whose agent is offline: what a crash left half done."""
         rows = await self._tx.execute(ORPHANED, {"limit": SWEEP_LIMIT})
+        return [HeldLease(row.id, row.agent_id, row.state) for row in rows]
+
+    async def unaccepted(self, *, seconds: float) -> list[HeldLease]:
+        """Return active leases older than this whose agent has not accepted the work."""
+        rows = await self._tx.execute(UNACCEPTED, {"seconds": seconds, "limit": SWEEP_LIMIT})
         return [HeldLease(row.id, row.agent_id, row.state) for row in rows]
 
     async def markets(self, leases: Iterable[UUID]) -> dict[UUID, Market]:

@@ -7,7 +7,7 @@ from uuid import UUID
 import structlog
 
 from app.db.engine import Database
-from app.dispatch.attempt import AGENT_LOST, Stage
+from app.dispatch.attempt import AGENT_LOST, REPLICA_LOST, Stage
 from app.dispatch.handshake import standing_refusal
 from app.dispatch.lease_repository import HeldLease, LeaseRepository
 from app.dispatch.liveness import LossGuard, SilenceLimits
@@ -55,8 +55,12 @@ class DispatchLoop:
         if accepted:
             marked = sorted(accepted)
             accepted.clear()
-            async with self._database.transaction() as tx:
-                await AttemptRepository(tx).mark_running(marked)
+            try:
+                async with self._database.statement() as tx:
+                    await AttemptRepository(tx).mark_running(marked)
+            except Exception:
+                accepted.update(marked)  # else the sweep would take them for abandoned
+                raise
 
     async def sweep(self, *, now: float) -> None:
         """Compare what is in memory with Postgres, and repair the difference."""
@@ -78,7 +82,7 @@ class DispatchLoop:
             for agent_id, session in sorted(self._dispatcher.sessions.items())
         ]
         if ages:
-            async with self._database.transaction() as tx:
+            async with self._database.statement() as tx:
                 await SessionRepository(tx).seen(ages)
 
     async def bury(self, *, now: float) -> None:
@@ -190,8 +194,19 @@ class DispatchLoop:
             self._outcomes.stop(session, lease_id)
 
     async def _sweep_orphans(self) -> None:
-        """Move leases whose agent is offline: a replica died between the two steps."""
+        """Move leases whose agent is offline, and those that no replica has brought to theirs.
+
+        A replica died between two steps, or with the agents' sockets: these agents look fresh for
+        up to 15 s more, and accepting goes on to give them work.
+        """
         async with self._database.transaction() as tx:
-            orphaned = await LeaseRepository(tx).orphaned()
+            leases = LeaseRepository(tx)
+            orphaned = await leases.orphaned()
+            unaccepted = await leases.unaccepted(
+                seconds=self._dispatcher.parts.limits.unaccepted_seconds
+            )
         for lease in orphaned:
             await self._outcomes.lose(lease, AGENT_LOST)
+        for lease in unaccepted:
+            if lease.lease_id not in self._dispatcher.attempts:
+                await self._outcomes.lose(lease, REPLICA_LOST)

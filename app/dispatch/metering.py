@@ -20,6 +20,8 @@ from supplier_agent.protocol import Answer, Done
 
 RECOUNT_SLACK_TOKENS = 3
 RECOUNT_SLACK_PERCENT = 2
+MAX_CHARACTERS_PER_TOKEN = 128
+"""No approved vocabulary has a longer token, and counting 2 MB of text takes 1 to 2 s."""
 LONGEST_FINISH = 1
 """Engines count the end-of-turn token that a stop takes; it is no part of the text."""
 
@@ -76,7 +78,7 @@ def meter(
         response_digest=digest,
         evidence=evidence_of(done),
         statement_digest=sha256(signed),
-        cap_ms=work.accrual_cap_ms(
+        cap_ms=work.speeds.at_least(release.priced).accrual_cap_ms(
             input_tokens=usage.input_tokens, output_tokens=usage.output_tokens
         ),
     )
@@ -110,6 +112,11 @@ def check_claims(
     if usage.output_tokens > accepted.max_output_tokens:
         raise AttemptFault(
             "over-ceiling", f"{usage.output_tokens} of {accepted.max_output_tokens} output tokens"
+        )
+    if len(answer.content) > accepted.max_output_tokens * MAX_CHARACTERS_PER_TOKEN:
+        raise AttemptFault(
+            "over-ceiling",
+            f"{len(answer.content)} characters for {accepted.max_output_tokens} tokens",
         )
 
 

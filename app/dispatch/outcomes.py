@@ -177,7 +177,8 @@ class Outcomes:
         evidence: Evidence | None,
     ) -> None:
         lease_id = attempt.work.accepted.lease_id
-        log.info("attempt failed", reason=step.reason, detail=step.detail, lease=str(lease_id))
+        # not its detail: engines quote the prompt in it, broken streams the answer
+        log.info("attempt failed", reason=step.reason, lease=str(lease_id))
         if step.reason == "unmetered":
             self.metrics.unmetered.inc()
         request = MoveRequest(lease_id, step.reason, step.fault, step.lease_state)

@@ -30,7 +30,7 @@ class QueueLoop:
         Returns how many still wait.
         """
         self._outcomes.jobs_queued.clear()
-        async with self._database.transaction() as tx:
+        async with self._database.statement() as tx:
             queued = await LeaseRepository(tx).queued()
         if not queued:
             return 0

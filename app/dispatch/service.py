@@ -11,7 +11,7 @@ from app.dispatch.loop import DispatchLoop
 from app.dispatch.metrics import DispatchMetrics
 from app.dispatch.outcomes import Outcomes
 from app.dispatch.queue import QueueLoop
-from app.dispatch.work import ServedRelease
+from app.dispatch.work import ServedRelease, SlotSpeeds
 from app.jobs.waiters import JobWaiters
 from app.kit.ids import IdSource
 from app.models.catalogue import Catalogue
@@ -73,10 +73,12 @@ class DispatchService:
 
 
 def served_releases(
-    catalogue: Catalogue, count_text: Callable[[ModelRelease], Callable[[str], int]]
+    catalogue: Catalogue,
+    count_text: Callable[[ModelRelease], Callable[[str], int]],
+    priced: SlotSpeeds,
 ) -> dict[str, ServedRelease]:
     """Return every approved release as dispatch needs it, with its token counter."""
     return {
-        release.id: ServedRelease(release.id, release.fingerprint, count_text(release))
+        release.id: ServedRelease(release.id, release.fingerprint, count_text(release), priced)
         for release in catalogue
     }

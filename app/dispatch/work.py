@@ -1,22 +1,21 @@
 """What one attempt needs to know about its lease, job and deployment. Pure."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
 from ledger.money import Nano
-from pricing.floor import Speeds
 from pricing.rates import Rates
 from pricing.units import ceil_div
 
 ACCRUAL_FACTOR_PER_MILLE = 1500
-"""A supplier is paid for at most 1.5 x the slot time that the authorized speeds make of tokens."""
+"""A supplier is paid for at most 1.5 x the slot time that its own speeds make of the tokens; a
+slower speed than prices rest on is its own loss, for nobody but the supplier vouches for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlotSpeeds:
-    """Tokens per second of one slot; at least 1."""
+    """Tokens per second of one slot, as the deployment's offer says; at least 1."""
 
     prefill: int
     decode: int
@@ -26,10 +25,16 @@ class SlotSpeeds:
         exact = per_mille * (input_tokens * self.decode + output_tokens * self.prefill)
         return ceil_div(exact, self.prefill * self.decode)
 
-    def no_slower_than(self, speeds: Speeds) -> "SlotSpeeds":
-        """Return these speeds, each raised to that of `speeds` (rounded up) where it is lower."""
-        return SlotSpeeds(
-            max(self.prefill, math.ceil(speeds.prefill)), max(self.decode, math.ceil(speeds.decode))
+    def at_least(self, least: "SlotSpeeds") -> "SlotSpeeds":
+        """Return these speeds, or `least` where they are slower."""
+        return SlotSpeeds(max(self.prefill, least.prefill), max(self.decode, least.decode))
+
+    def accrual_cap_ms(self, *, input_tokens: int, output_tokens: int) -> int:
+        """Return the most slot time that is paid for these tokens, in ms."""
+        return self.expected_ms(
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            per_mille=ACCRUAL_FACTOR_PER_MILLE,
         )
 
 
@@ -40,6 +45,8 @@ class ServedRelease:
     id: str
     fingerprint: str
     count_text: Callable[[str], int]
+    priced: SlotSpeeds = SlotSpeeds(1, 1)
+    """The speeds that its prices rest on: no supplier is paid for being slower."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,20 +78,5 @@ class Work:
     deployment: str
     """The agent's own name for it."""
     speeds: SlotSpeeds
-    """As the supplier claims them: how long silence is patience."""
-    authorized: SlotSpeeds
-    """What slot time is paid by: the claimed speeds, but none slower than the price assumes."""
     deadline: float
     """On this process's monotonic clock."""
-
-    def accrual_cap_ms(self, *, input_tokens: int, output_tokens: int) -> int:
-        """Return the most slot time that is paid for these tokens, in ms.
-
-        What a supplier says of its own speed can only lower it: money.md, "Supplier accrual".
-        Booking it bounds the pay by the charge besides.
-        """
-        return self.authorized.expected_ms(
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            per_mille=ACCRUAL_FACTOR_PER_MILLE,
-        )

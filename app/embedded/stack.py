@@ -22,7 +22,7 @@ import app
 from app.capacity.errors import SupplierExists
 from app.capacity.suppliers import SupplierService
 from app.config import Settings
-from app.db.engine import open_database
+from app.db.engine import OPERATOR_ROLE, open_database
 from app.db.migrate import migrate
 from app.embedded.development import SECRETS, DevelopmentHome
 from app.embedded.engines import Engines, running_engines
@@ -302,7 +302,7 @@ async def _prepare_database(
     home: DevelopmentHome, settings: Settings, wallet: Address, options: StackOptions
 ) -> str:
     """Register and authorize our supplier once, top the wallet up; return the agent's id."""
-    database = open_database(settings.database_url.get_secret_value(), pool_size=1)
+    database = open_database(settings.operator_url, pool_size=1, role=OPERATOR_ROLE)
     try:
         token = parse_address(settings.token_address)
         agent_id = await _supplier(home, SupplierService(database, asset=token))

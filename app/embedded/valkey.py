@@ -100,7 +100,7 @@ def _serve_once(
     program: Path, options: ValkeyOptions, account: Account | None, home: Home
 ) -> tuple[ChildProcess, int, str]:
     port = options.port or free_port()
-    password = secrets.token_urlsafe(24)
+    password = _password(home)
     configuration = _write_configuration(home, account, port=port, password=password)
     process = ChildProcess.start(
         Command(
@@ -127,6 +127,14 @@ def _serve_once(
         process.stop()
         raise
     return process, port, password
+
+
+def _password(home: Home) -> str:
+    """Return the home's password, made once: whoever has the URL finds the server again."""
+    secret = home.path / "password"
+    if not secret.exists() or not secret.read_text():
+        home.new_file(secret.name, None, secrets.token_urlsafe(24))
+    return secret.read_text()
 
 
 def _write_configuration(home: Home, account: Account | None, *, port: int, password: str) -> Path:

@@ -10,6 +10,8 @@ from app.db.engine import Database
 from app.db.tables import hold, hold_resolution, transfer, usage_record
 from app.finance.rule import Rule, rules
 
+HALT = text("SELECT offpeak.halt_ledger(:reason)")
+CLEAR = text("SELECT offpeak.clear_halt(:because)")
 SHOWN = 20
 """Most differences kept per rule; the count is always whole."""
 
@@ -77,24 +79,31 @@ class LedgerCheck:
 
     async def run_and_halt(self) -> Report:
         """Check, and stop new accepts when a rule is broken. Running jobs still settle."""
-        report = await self.run()
+        try:
+            report = await self.run()
+        except Exception as error:
+            # a check that cannot be made is no better than one that fails
+            await self._halt(f"ledger check not made: {type(error).__name__}")
+            raise
         if not report.is_clean:
-            async with self._database.transaction() as tx:
-                await tx.execute(
-                    text("SELECT offpeak.halt_ledger(:reason)"),
-                    {"reason": f"ledger check: {report.summary()}"},
-                )
+            await self._halt(f"ledger check: {report.summary()}")
         return report
 
-    async def clear(self) -> int:
-        """Accept again after an operator has looked; return how many stops were lifted."""
+    async def _halt(self, reason: str) -> None:
         async with self._database.transaction() as tx:
-            return int(await tx.scalar(text("SELECT offpeak.clear_halt()")) or 0)
+            await tx.execute(HALT, {"reason": reason})
+
+    async def clear(self, because: str) -> int:
+        """Accept again after an operator has looked; return how many halts were lifted."""
+        async with self._database.transaction() as tx:
+            return int(await tx.scalar(CLEAR, {"because": because}) or 0)
 
 
 async def _find(view: AsyncConnection, rule: Rule) -> Finding:
-    rows = (await view.execute(text(rule.query))).all()
-    return Finding(rule, tuple(Difference(*row) for row in rows[:SHOWN]), len(rows))
+    counted = text(f"SELECT *, count(*) OVER () FROM ({rule.query}) AS x LIMIT {SHOWN}")  # noqa: S608 -- our own files
+    rows = (await view.execute(counted)).all()
+    count = rows[0][-1] if rows else 0
+    return Finding(rule, tuple(Difference(*row[:-1]) for row in rows), count)
 
 
 async def _totals(view: AsyncConnection) -> Totals:

@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.db.tables import agent, hold, job, lease, request_authorization, supplier
+from app.db.calls import SqlRead
+from app.db.tables import job
 from app.jobs.errors import JobNotFound
 from app.jobs.job import ENDED, Job, JobState
 from ledger.encoding import Address
@@ -20,6 +21,17 @@ class _QuoteId(msgspec.Struct):
 
 
 _QUOTE = msgspec.json.Decoder(_QuoteId)
+
+_VIEW = SqlRead(
+    "SELECT j.id, j.state, j.release, j.region, j.accepted_at, j.deadline_at, j.ended_at, j.result,"
+    " j.content_until, j.failure_code, j.failure_detail, a.payer, a.quote, h.amount,"
+    " (SELECT s.name FROM offpeak.lease l JOIN offpeak.agent g ON g.id = l.agent_id"
+    " JOIN offpeak.supplier s ON s.id = g.supplier_id WHERE l.job_id = j.id"
+    " ORDER BY l.attempt DESC LIMIT 1) AS supplier,"
+    " (SELECT count(*) FROM offpeak.lease l WHERE l.job_id = j.id) AS attempts"
+    " FROM offpeak.job j JOIN offpeak.request_authorization a ON a.digest = j.authorization_digest"
+    " JOIN offpeak.hold h ON h.id = j.id WHERE j.id = %(job)b AND a.payer = %(payer)t"
+)
 
 
 class JobRepository:
@@ -39,40 +51,10 @@ class JobRepository:
         Raises:
             JobNotFound: there is none with this id, or it is another wallet's.
         """
-        last = (
-            select(supplier.c.name)
-            .select_from(lease)
-            .join(agent, agent.c.id == lease.c.agent_id)
-            .join(supplier, supplier.c.id == agent.c.supplier_id)
-            .where(lease.c.job_id == job_id)
-            .order_by(lease.c.attempt.desc())
-            .limit(1)
-            .scalar_subquery()
-        )
-        attempts = (
-            select(func.count())
-            .select_from(lease)
-            .where(lease.c.job_id == job_id)
-            .scalar_subquery()
-        )
-        query = (
-            select(
-                job,
-                request_authorization.c.payer,
-                request_authorization.c.quote,
-                hold.c.amount,
-                last.label("supplier"),
-                attempts.label("attempts"),
-            )
-            .join(
-                request_authorization, request_authorization.c.digest == job.c.authorization_digest
-            )
-            .join(hold, hold.c.id == job.c.id)
-            .where(job.c.id == job_id, request_authorization.c.payer == payer)
-        )
-        row = (await self._tx.execute(query)).one_or_none()
-        if row is None:
+        found = await _VIEW.rows(self._tx, {"job": job_id, "payer": payer})
+        if not found:
             raise JobNotFound
+        [row] = found
         return Job(
             id=row.id,
             payer=Address(row.payer),

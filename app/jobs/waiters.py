@@ -59,7 +59,7 @@ class JobWaiters:
         """Look all awaited jobs up in one query and wake for the ended ones; return how many."""
         if not self._waiting:
             return 0
-        async with self._database.transaction() as tx:
+        async with self._database.statement() as tx:
             ended = await JobRepository(tx).ended_among(self._waiting)
         for job_id in ended:
             self._wake(job_id)

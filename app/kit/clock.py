@@ -3,6 +3,8 @@
 import time
 from datetime import UTC, datetime
 
+_END_OF_TIME = 253_402_300_799
+
 
 def utc_now() -> datetime:
     """Return the present, timezone-aware. Decisions about money use the database clock instead."""
@@ -21,8 +23,11 @@ def unix_seconds(at: datetime) -> int:
 
 
 def from_unix_seconds(seconds: int) -> datetime:
-    """Return the UTC time of a signed message's seconds."""
-    return datetime.fromtimestamp(seconds, UTC)
+    """Return the UTC time of a signed message's seconds, at latest the end of the year 9999.
+
+    A signed time may be any uint64, which neither Python nor Postgres can hold.
+    """
+    return datetime.fromtimestamp(min(seconds, _END_OF_TIME), UTC)
 
 
 def format_time(at: datetime) -> str:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, MutableMapping
 from typing import TextIO
 
+import orjson
 import structlog
 
 FORBIDDEN_FIELDS = frozenset(
@@ -104,6 +105,11 @@ def drop_content(
     return {name: masked(value) for name, value in event.items() if not forbidden(name)}
 
 
+def json_line(event: object, **_: object) -> str:
+    """Return an event that `drop_content` has left, as JSON with its keys in order."""
+    return orjson.dumps(event, default=str, option=orjson.OPT_SORT_KEYS).decode()
+
+
 def configure_logging(*, level: str = "INFO", stream: TextIO | None = None) -> None:
     """Send structlog and the standard library's logging through the same masked JSON form."""
     target = stream or sys.stderr
@@ -115,9 +121,9 @@ def configure_logging(*, level: str = "INFO", stream: TextIO | None = None) -> N
         drop_content,
     ]
     structlog.configure(
-        processors=[*shared, structlog.processors.JSONRenderer(sort_keys=True)],
+        processors=[*shared, structlog.processors.JSONRenderer(serializer=json_line)],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level)),
-        logger_factory=structlog.PrintLoggerFactory(target),
+        logger_factory=structlog.WriteLoggerFactory(target),
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(target)
@@ -126,7 +132,7 @@ def configure_logging(*, level: str = "INFO", stream: TextIO | None = None) -> N
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.JSONRenderer(sort_keys=True),
+                structlog.processors.JSONRenderer(serializer=json_line),
             ],
         )
     )

@@ -7,6 +7,7 @@ from typing import Literal
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.db.engine import Database
+from app.db.errors import DatabaseAway
 from app.db.migrate import schema_problem
 from app.kit.valkey import Valkey, answers
 
@@ -56,7 +57,7 @@ class ReadinessService:
                 return await schema_problem(tx, head=self._head) or OK
         except TimeoutError:
             return "no answer in time"
-        except (SQLAlchemyError, OSError) as error:
+        except (DatabaseAway, SQLAlchemyError, OSError) as error:
             return f"unreachable ({type(error).__name__})"
 
     async def _valkey_state(self) -> str:

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from app.capacity.service import MarketPrice, MarketService, sized_run_seconds
+from app.capacity.market import PricedMarket
+from app.capacity.service import MarketPrice, MarketService
 from app.kit.clock import unix_seconds
 from app.kit.ids import IdSource
 from app.models.catalogue import Catalogue
@@ -15,7 +16,9 @@ from app.models.tokenizer import CountingTokenizer
 from app.quotes.errors import PromptTooLong
 from app.quotes.quote import (
     Asked,
+    IssuedQuotes,
     Priced,
+    QuoteKey,
     SignedQuote,
     Validity,
     authorization_for,
@@ -27,6 +30,7 @@ from ledger.authorization import RequestAuthorization
 from ledger.commitment import request_digest
 from ledger.encoding import Address, Domain
 from ledger.signing import SigningKey
+from pricing.errors import RunTooLong
 from supplier_agent.protocol import InferenceRequest
 
 INLINE_CHARACTERS = 20_000
@@ -41,6 +45,7 @@ class QuoteTerms:
     token: Address
     expiry: timedelta
     max_prompt_tokens: int
+    min_run_seconds: int
     max_run_seconds: int
 
 
@@ -114,12 +119,8 @@ class QuoteService:
     def __init__(self, sources: QuoteSources, terms: QuoteTerms, *, key: SigningKey) -> None:
         self._sources = sources
         self._terms = terms
-        self._key = key
-
-    @property
-    def signer(self) -> Address:
-        """The address whose signature makes a quote ours."""
-        return self._key.address
+        self._signing_key = key
+        self.key = QuoteKey(key.address, terms.domain, IssuedQuotes())
 
     async def quote(self, question: Question) -> OfferedQuote:
         """Return a signed quote for exactly this request.
@@ -153,18 +154,22 @@ class QuoteService:
             load_ppm=market.point.load_ppm,
             price_point_at=unix_seconds(market.point.at),
             curve_version=market.point.curve_version,
-            run_seconds=sized_run_seconds(
-                market,
-                input_tokens,
-                asked.max_output_tokens,
-                limit_seconds=self._terms.max_run_seconds,
-            ),
+            run_seconds=self._run_seconds(market, input_tokens, asked.max_output_tokens),
         )
         signed = sign_quote(
-            make_quote(asked, priced, self._validity()), key=self._key, domain=self._terms.domain
+            make_quote(asked, priced, self._validity()),
+            key=self._signing_key,
+            domain=self._terms.domain,
         )
+        self.key.issued.add(signed)
         nonce = self._sources.random_bytes(32)
         return OfferedQuote(signed, authorization_for(signed, nonce=nonce), price)
+
+    def _run_seconds(self, market: PricedMarket, input_tokens: int, max_output_tokens: int) -> int:
+        seconds = self._sources.market.run_seconds(market, input_tokens, max_output_tokens)
+        if seconds > self._terms.max_run_seconds:
+            raise RunTooLong(seconds=seconds, limit_seconds=self._terms.max_run_seconds)
+        return max(seconds, self._terms.min_run_seconds)
 
     def _validity(self) -> Validity:
         now = self._sources.market.now()

@@ -1,12 +1,13 @@
 """Queries on usage records inside one transaction."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, Select, select, text
+from sqlalchemy import Select, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.db.calls import SqlScalar
+from app.db.calls import SqlRead, SqlScalar
 from app.db.tables import job, request_authorization, usage_record
 from app.receipts.record import StoredRecord
 from ledger.encoding import Address
@@ -31,12 +32,12 @@ RECORDS: Select[tuple[object, ...]] = (
     .join(job, job.c.id == usage_record.c.record_id)
     .join(request_authorization, request_authorization.c.digest == job.c.authorization_digest)
 )
-BY_ID = text(
+BY_ID = SqlRead(
     "SELECT u.*, a.payer, a.quote_digest, a.request_digest, a.digest AS accept_digest,"
     " j.model_revision, j.input_rate, j.output_rate, j.per_request, j.asset"
     " FROM offpeak.usage_record u JOIN offpeak.job j ON j.id = u.record_id"
     " JOIN offpeak.request_authorization a ON a.digest = j.authorization_digest"
-    " WHERE u.record_id = ANY(CAST(:ids AS uuid[]))"
+    " WHERE u.record_id = ANY(%(ids)b::uuid[])"
 )
 
 
@@ -48,7 +49,7 @@ class ReceiptRepository:
 
     async def records(self, ids: Iterable[UUID]) -> dict[UUID, StoredRecord]:
         """Return the records of these jobs that exist, by id."""
-        found = await self._tx.execute(BY_ID, {"ids": list(ids)})
+        found = await BY_ID.rows(self._tx, {"ids": list(ids)})
         return {row.record_id: stored_record(row) for row in found}
 
     async def unsigned(self, *, limit: int) -> list[StoredRecord]:
@@ -67,7 +68,7 @@ class ReceiptRepository:
         return await STORE_SIGNATURES.value(self._tx, given)
 
 
-def stored_record(row: Row[tuple[object, ...]]) -> StoredRecord:
+def stored_record(row: Any) -> StoredRecord:
     """Return a row as the record it holds."""
     return StoredRecord(
         record_id=row.record_id,

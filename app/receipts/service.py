@@ -36,7 +36,7 @@ class RecordService:
         recent = self._recent.get(record_id)
         if recent is not None:
             return recent
-        async with self._database.transaction() as tx:
+        async with self._database.statement() as tx:
             found = await ReceiptRepository(tx).records([record_id])
         return self._signer.sign(found[record_id]) if record_id in found else None
 
@@ -71,7 +71,7 @@ class RecordService:
         try:
             while self._unstored:
                 batch, self._unstored = self._unstored, []
-                async with self._database.transaction() as tx:
+                async with self._database.statement() as tx:
                     await ReceiptRepository(tx).store_signatures(self._signer.key_id, batch)
         except Exception:
             log.exception("signatures not stored")

@@ -28,6 +28,7 @@ from supplier_agent.protocol import InferenceRequest
 router = APIRouter(prefix="/v1", tags=["requests"])
 
 _WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?([^\",;\s]*)", re.IGNORECASE)
+_SECONDS = re.compile(r"[0-9]{1,9}")
 _ACCEPTED = 202
 
 
@@ -84,9 +85,10 @@ class PostRequest:
         if match is None:
             return self._wait_default_seconds
         given = match[1]
-        if not given.isascii() or not given.isdigit() or int(given[:9]) > self._wait_max_seconds:
+        seconds = int(given) if _SECONDS.fullmatch(given) else self._wait_max_seconds + 1
+        if seconds > self._wait_max_seconds:
             raise BadPrefer(given=given, limit_seconds=self._wait_max_seconds)
-        return int(given)
+        return seconds
 
 
 def presented_of(wire: RequestWire) -> Presented:

@@ -14,12 +14,12 @@ from app.jobs.repository import JobRepository
 from app.jobs.waiters import JobWaiters
 from app.kit.cipher import ContentCipher
 from app.quotes.errors import RequestMismatch
-from app.quotes.quote import CheckedAcceptance, Presented, check_quote, verify_acceptance
+from app.quotes.quote import CheckedAcceptance, Presented, QuoteKey, check_quote, verify_acceptance
 from app.receipts.service import RecordService
 from app.requests.errors import JobFailed
 from app.requests.view import JobView
 from ledger.accounts import wallet_account
-from ledger.encoding import Address, Domain
+from ledger.encoding import Address
 from pricing.rates import Rates
 
 
@@ -38,10 +38,9 @@ class RequestParts:
 
 @dataclass(frozen=True, slots=True)
 class RequestTerms:
-    """Who signs quotes here, under which domain, for which token."""
+    """Whose quotes are accepted here, for which token."""
 
-    quote_signer: Address
-    domain: Domain
+    quote_key: QuoteKey
     token: Address
 
 
@@ -75,17 +74,10 @@ class RequestService:
         if presented.quote.token != terms.token:
             raise RequestMismatch(field="token")
         try:
-            return verify_acceptance(
-                presented, quote_signer=terms.quote_signer, domain=terms.domain
-            )
+            return verify_acceptance(presented, terms.quote_key)
         except RequestMismatch:
             # other content under a quote that was accepted is a conflict, not a mistake
-            digest = check_quote(
-                presented.quote,
-                presented.quote_signature,
-                quote_signer=terms.quote_signer,
-                domain=terms.domain,
-            )
+            digest = check_quote(presented.quote, presented.quote_signature, terms.quote_key)
             account = wallet_account(presented.quote.payer, terms.token)
             await self._parts.admission.refuse_other_content(digest, account)
             raise
@@ -142,7 +134,7 @@ class RequestService:
         Raises:
             JobNotFound: there is none with this id, or it is another wallet's.
         """
-        async with self._parts.database.transaction() as tx:
+        async with self._parts.database.statement() as tx:
             job = await JobRepository(tx).get(job_id, payer=payer)
         answer = (
             open_answer(self._parts.cipher, job_id, job.result_sealed)

@@ -87,8 +87,10 @@ class _Request(msgspec.Struct, frozen=True):
 class FaultEngine:
     """The engine's state: its script, its slots, and the requests it was sent."""
 
-    def __init__(self, *, slots: int = 4, canary: Canary | None = None) -> None:
-        self.script = Script()
+    def __init__(
+        self, *, slots: int = 4, canary: Canary | None = None, script: Script | None = None
+    ) -> None:
+        self.script = script or Script()
         self.busy: set[int] = set()
         self.bodies: list[bytes] = []
         self._slots = slots
@@ -242,9 +244,12 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0, help="loopback port; 0: any free one")
     parser.add_argument("--slots", type=int, default=4)
     parser.add_argument("--release", type=Path, help="whose canary to answer")
+    parser.add_argument("--script", default="{}", help="what to do from the start, as JSON")
     options = parser.parse_args()
     canary = load_release(options.release).canary if options.release else None
-    asyncio.run(_serve(options.port, FaultEngine(slots=options.slots, canary=canary)))
+    script = msgspec.json.decode(options.script, type=Script)
+    engine = FaultEngine(slots=options.slots, canary=canary, script=script)
+    asyncio.run(_serve(options.port, engine))
 
 
 if __name__ == "__main__":

@@ -5,13 +5,16 @@ many slots and slow answers cost nothing; the real model is used where a test sa
 """
 
 import asyncio
+import json
 import os
 import secrets
 import signal
+import ssl
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Self
 
@@ -21,6 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 import app
 from app.capacity.suppliers import SupplierService
 from app.client.asking import Question, Turn
+from app.client.checks import CheckedQuote
 from app.client.client import Client
 from app.client.documents import JobDocument
 from app.client.errors import GatewayUnreachable, ProblemError
@@ -28,7 +32,7 @@ from app.client.terms import Terms
 from app.client.transport import Transport
 from app.client.wallet import Wallet
 from app.config import Settings
-from app.db.engine import open_database
+from app.db.engine import OPERATOR_ROLE, open_database
 from app.embedded.loopback import free_port
 from app.embedded.supervisor import ChildProcess, Command
 from app.finance.check import LedgerCheck, Report
@@ -43,12 +47,14 @@ from tests.waiting import wait_until
 
 RELEASE = "smollm2-135m-instruct"
 REGION = "local"
+ONE_TOKEN = Nano(NANO_PER_TOKEN)
 PROMPT = "Say something."
 REPLY = " one two three four five six seven eight"
 _ROOT = Path(app.__file__).resolve().parents[1]
 _AGENT = "from supplier_agent.cli import main; main()"
 
 
+@cache
 def prompt_tokens() -> int:
     """Return how many tokens the gateway counts for `PROMPT`."""
     catalogue = Catalogue()
@@ -57,11 +63,21 @@ def prompt_tokens() -> int:
     return tokenizer.count_prompt([Message("user", PROMPT)])
 
 
-def reply_tokens() -> int:
-    """Return what an honest engine reports for `REPLY` that ends by itself."""
-    catalogue = Catalogue()
-    release = catalogue.get(RELEASE)
-    return CountingTokenizer(release, catalogue.folder_of(release)).count_text(REPLY) + 1
+@cache
+def _tls() -> ssl.SSLContext:
+    """One context for all clients: making it costs more than a request."""
+    return ssl.create_default_context()
+
+
+def honest_script(delay_seconds: float) -> dict[str, object]:
+    """Return the script of an engine that answers `PROMPT` as it should."""
+    return {
+        "fault": "slow" if delay_seconds else "none",
+        "delay_seconds": delay_seconds,
+        "reply": REPLY,
+        "prompt_tokens": prompt_tokens(),
+        "output_tokens": None,
+    }
 
 
 @dataclass
@@ -95,6 +111,8 @@ class Site:
         given = {
             "OFFPEAK_ENVIRONMENT": "development",
             "OFFPEAK_DATABASE_URL": self.database_url,
+            # a job must outlive a restart of anything, also on a machine that does more than this
+            "OFFPEAK_RUN_SECONDS_MIN": "120",
             **({"OFFPEAK_REDIS_URL": self.redis_url} if self.redis_url else {}),
             **self._keys,
             **more,
@@ -150,37 +168,32 @@ class Site:
         process = self.start(name, self.environment(), "-m", "app.cli", "work")
         process.wait_ready(lambda: "worker started" in process.log_tail(), timeout_seconds=60)
 
-    def engine(self, name: str = "engine", *, slots: int = 4, delay_seconds: float = 0.0) -> str:
-        """Start a fault engine that answers `PROMPT` honestly, at a pace; return its URL."""
+    def engine(
+        self, name: str = "engine", *, slots: int = 4, delay_seconds: float = 0.0, **script: object
+    ) -> str:
+        """Start a fault engine that answers `PROMPT` honestly, at a pace; return its URL.
+
+        `script` changes what it does (`supplier_agent.engine.faults.Script`).
+        """
         release = Catalogue().folder_of(Catalogue().get(RELEASE)) / "release.json"
         port = self.urls.get(name, f":{free_port()}").rpartition(":")[2]
-        process = self.start(
-            name,
-            {**os.environ, "PYTHONPATH": str(_ROOT)},
-            "-m",
-            "supplier_agent.engine.faults",
-            "--port",
-            port,
-            "--slots",
-            str(slots),
-            "--release",
-            str(release),
-        )
+        options = {
+            "--port": port,
+            "--slots": str(slots),
+            "--release": str(release),
+            "--script": json.dumps(honest_script(delay_seconds) | script),
+        }
+        flat = [part for pair in options.items() for part in pair]
+        environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
+        process = self.start(name, environment, "-m", "supplier_agent.engine.faults", *flat)
         self.urls[name] = f"http://127.0.0.1:{port}"
         process.wait_ready(lambda: self._answers(f"{self.urls[name]}/health"), timeout_seconds=60)
-        self.script(
-            name,
-            fault="slow" if delay_seconds else "none",
-            delay_seconds=delay_seconds,
-            reply=REPLY,
-            prompt_tokens=prompt_tokens(),
-            output_tokens=reply_tokens(),
-        )
         return self.urls[name]
 
     def script(self, engine: str, **script: object) -> None:
-        """Tell a fault engine what to do from now on."""
-        httpx.put(f"{self.urls[engine]}/control", json=script, timeout=10).raise_for_status()
+        """Tell a fault engine what to do from now on; what is not named is as `engine` has it."""
+        told = honest_script(0.0) | script
+        httpx.put(f"{self.urls[engine]}/control", json=told, timeout=10).raise_for_status()
 
     def agent(self, name: str, *, engine: str, gateway: str = "gateway", slots: int = 4) -> None:
         """Register, authorize and start an agent on a running engine; again under its name."""
@@ -209,7 +222,7 @@ class Site:
         self.start(name, environment, "-c", _AGENT, "run", *flat)
 
     async def _register(self, name: str, public: bytes) -> str:
-        database = open_database(self.database_url, pool_size=1)
+        database = open_database(self.database_url, pool_size=1, role=OPERATOR_ROLE)
         token = parse_address(self.settings().token_address)
         suppliers = SupplierService(database, asset=token)
         made = await suppliers.register(name, public)
@@ -241,9 +254,17 @@ class Site:
 
     def buyer(self, *, tokens: float = 1.0, gateway: str = "gateway") -> "Buyer":
         """Return a new buyer with money."""
+        return self.buyer_of(self.wallet(Nano(int(tokens * NANO_PER_TOKEN))), gateway)
+
+    def wallet(self, amount: Nano = ONE_TOKEN) -> Wallet:
+        """Return a new wallet with money."""
         wallet = Wallet(secrets.token_bytes(32))
-        asyncio.run(self._fund(wallet.address, Nano(int(tokens * NANO_PER_TOKEN))))
-        return self.buyer_of(wallet, gateway)
+        self.fund(wallet, amount)
+        return wallet
+
+    def fund(self, wallet: Wallet, amount: Nano) -> None:
+        """Give a wallet money."""
+        asyncio.run(self._fund(wallet.address, amount))
 
     def buyer_of(self, wallet: Wallet, gateway: str = "gateway") -> "Buyer":
         """Return a buyer on an existing wallet."""
@@ -254,11 +275,12 @@ class Site:
             receipt_anchor=parse_address(settings.receipt_anchor_address),
             token=parse_address(settings.token_address),
         )
-        client = Client(Transport(self.urls[gateway]), terms, wallet=wallet)
+        http = httpx.Client(verify=_tls())
+        client = Client(Transport(self.urls[gateway], http=http), terms, wallet=wallet)
         return Buyer(self._stack.enter_context(client))
 
     async def _fund(self, payer: Address, amount: Nano) -> None:
-        database = open_database(self.database_url, pool_size=1)
+        database = open_database(self.database_url, pool_size=1, role=OPERATOR_ROLE)
         await FundingService(database, self.settings()).fund(payer, amount)
         await database.dispose()
 
@@ -284,14 +306,18 @@ class Buyer:
         turns = (Turn("user", PROMPT),)
         return Question(model=RELEASE, turns=turns, max_output_tokens=max_output_tokens)
 
+    def checked_quote(self) -> CheckedQuote:
+        """Return a checked quote for the question."""
+        return self.client.quote(self.question())
+
     def ask_until_answered(self, *, timeout_seconds: float = 60) -> JobDocument:
         """Quote once, then send the same acceptance again until the job has ended."""
         found: list[JobDocument] = []
-        offer = self.client.quote(self.question())
+        checked = self.checked_quote()
 
         def answered() -> bool:
             try:
-                job = self.client.accept(offer, wait_seconds=20)
+                job = self.client.accept(checked, wait_seconds=20)
             except (GatewayUnreachable, httpx.HTTPError):
                 return False
             except ProblemError as problem:

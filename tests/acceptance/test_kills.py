@@ -2,94 +2,101 @@
 
 from concurrent.futures import Future, ThreadPoolExecutor
 
-import psycopg
 import pytest
 
 from app.client.documents import JobDocument
 from app.client.errors import ProblemError
-from tests.acceptance.site import REPLY, Site
+from ledger.encoding import Address
+from tests.acceptance.endstate import (
+    OPEN_JOBS,
+    assert_as_told,
+    assert_money,
+    come_to_rest,
+    count,
+    jobs_of,
+)
+from tests.acceptance.redispatch import kill_an_agent
+from tests.acceptance.site import Buyer
+from tests.acceptance.town import ENGINES, Town
 from tests.waiting import wait_until
 
-
-def running_jobs(site: Site) -> int:
-    with psycopg.connect(site.database_url) as connection:
-        row = connection.execute(
-            "SELECT count(*) FROM offpeak.job WHERE state IN ('accepted', 'running')"
-        ).fetchone()
-        assert row
-        return int(row[0])
+ASKED = 10
+PACE_SECONDS = 0.3
 
 
-def assert_each_answered_and_charged_once(site: Site, jobs: list[JobDocument]) -> None:
-    assert len({job.id for job in jobs}) == len(jobs)
-    for job in jobs:
-        assert job.state == "completed"
-        assert job.answer is not None
-        assert job.answer.content == REPLY
-    wait_until(lambda: running_jobs(site) == 0)
-    with psycopg.connect(site.database_url) as connection:
-        row = connection.execute(
-            "SELECT (SELECT count(*) FROM offpeak.job),"
-            " (SELECT count(*) FROM offpeak.hold_resolution WHERE kind = 'settled'),"
-            " (SELECT sum(held) FROM offpeak.wallet_balance)"
-        ).fetchone()
-    assert row == (len(jobs), len(jobs), 0)
-    report = site.ledger()
-    assert report.is_clean, report.summary()
+def payer_of(buyer: Buyer) -> Address:
+    return buyer.client.wallet.address
 
 
-def ask_ten(site: Site, victim: str) -> list[JobDocument]:
-    """Have ten jobs running, kill the victim, start it again, return what became of the jobs."""
-    buyers = [site.buyer() for _ in range(10)]
-    with ThreadPoolExecutor(max_workers=10) as pool:
-        asked: list[Future[JobDocument]] = [
-            pool.submit(buyer.ask_until_answered, timeout_seconds=90) for buyer in buyers
-        ]
-        wait_until(lambda: running_jobs(site) == 10)
-        site.kill(victim)
-        restart(site, victim)
-        return [future.result() for future in asked]
+def have_running(
+    town: Town, pool: ThreadPoolExecutor, buyers: list[Buyer]
+) -> list[Future[JobDocument]]:
+    """Ask once per buyer, slowly answered; return when all have been accepted."""
+    for engine in ENGINES:
+        town.pace(engine, PACE_SECONDS)
+    asked = [pool.submit(buyer.ask_until_answered, timeout_seconds=90) for buyer in buyers]
+    wait_until(lambda: count(town.site, OPEN_JOBS) == len(buyers))
+    return asked
 
 
-def restart(site: Site, victim: str) -> None:
-    if victim == "gateway":
-        site.gateway()
-    elif victim == "worker":
-        site.worker()
-    elif victim.startswith("agent"):
-        site.agent(victim, engine=victim.replace("agent", "engine"), slots=16)
-    else:
-        site.engine(victim, slots=16, delay_seconds=0.3)
-
-
-@pytest.mark.parametrize("victim", ["gateway", "worker", "agent-1", "engine-1"])
-def test_a_kill_in_the_middle_of_ten_running_jobs_loses_none_and_charges_none_twice(
-    site: Site, victim: str
+def assert_each_answered_and_charged_once(
+    town: Town, buyers: list[Buyer], asked: list[Future[JobDocument]]
 ) -> None:
-    site.gateway()
-    site.worker()
-    for number in (1, 2):
-        site.engine(f"engine-{number}", slots=16, delay_seconds=0.3)
-        site.agent(f"agent-{number}", engine=f"engine-{number}", slots=16)
-    site.wait_for_slots(32)
+    told = {job.id: job for job in (one.result() for one in asked)}
+    come_to_rest(town.site)
+    stored = jobs_of(town.site, {payer_of(buyer) for buyer in buyers})
+    assert stored.keys() == told.keys()
+    assert len(told) == len(buyers)
+    for job_id, row in stored.items():
+        assert_as_told(row, told[job_id])
+        assert (row.records, row.charges) == (1, 1)
+    assert_money(town.site)
 
-    jobs = ask_ten(site, victim)
 
-    assert_each_answered_and_charged_once(site, jobs)
+@pytest.mark.parametrize("victim", ["gateway-a", "worker", "agent-1", "engine-1"])
+def test_a_kill_in_the_middle_of_ten_running_jobs_loses_none_and_charges_none_twice(
+    town: Town, victim: str
+) -> None:
+    buyers = [town.site.buyer(gateway="gateway-a") for _ in range(ASKED)]
+    with ThreadPoolExecutor(max_workers=ASKED) as pool:
+        asked = have_running(town, pool, buyers)
+        town.kill_and_restart(victim)
+        assert_each_answered_and_charged_once(town, buyers, asked)
 
 
-def test_a_job_whose_only_agent_dies_fails_within_seconds_and_costs_nothing(site: Site) -> None:
-    site.engine(slots=4, delay_seconds=2)
-    site.gateway()
-    site.worker()
-    site.agent("agent", engine="engine", slots=4)
-    site.wait_for_slots(4)
-    buyer = site.buyer()
+def test_a_gateway_that_is_told_to_stop_in_mid_flight_loses_nothing_and_exits_with_0(
+    town: Town,
+) -> None:
+    buyers = [town.site.buyer(gateway=name) for name in ("gateway-a", "gateway-b") * 5]
+    with ThreadPoolExecutor(max_workers=ASKED) as pool:
+        asked = have_running(town, pool, buyers)
+        assert town.stop("gateway-a") == 0
+        town.start("gateway-a")
+        assert_each_answered_and_charged_once(town, buyers, asked)
+
+
+def test_an_agent_that_is_told_to_stop_finishes_what_it_runs(town: Town) -> None:
+    buyers = [town.site.buyer(gateway="gateway-b") for _ in range(ASKED)]
+    with ThreadPoolExecutor(max_workers=ASKED) as pool:
+        asked = have_running(town, pool, buyers)
+        assert town.stop("agent-1") == 0
+        assert_each_answered_and_charged_once(town, buyers, asked)
+    assert {one.result().attempts for one in asked} == {1}
+
+
+def test_buyers_see_nothing_of_an_agents_death_while_spare_slots_exist(town: Town) -> None:
+    assert kill_an_agent(town).between_leases
+
+
+def test_a_job_whose_only_agent_dies_fails_within_seconds_and_costs_nothing(town: Town) -> None:
+    assert town.stop("agent-1") == 0
+    town.pace("engine-2", 2.0)
+    buyer = town.site.buyer(gateway="gateway-a")
 
     with ThreadPoolExecutor(max_workers=1) as pool:
         asked = pool.submit(buyer.ask_until_answered)
-        wait_until(lambda: running_jobs(site) == 1)
-        site.kill("agent")
+        wait_until(lambda: count(town.site, OPEN_JOBS) == 1)
+        town.site.kill("agent-2")
         with pytest.raises(ProblemError) as refusal:
             asked.result()
 
@@ -97,4 +104,4 @@ def test_a_job_whose_only_agent_dies_fails_within_seconds_and_costs_nothing(site
     assert "no-capacity" in refusal.value.detail
     balance = buyer.client.balance()
     assert (balance.available, balance.held) == ("1.000000000", "0.000000000")
-    assert site.ledger().is_clean
+    assert_money(town.site)

@@ -4,7 +4,8 @@ Calls the same functions as the gateway does, under the same restricted role, wi
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
@@ -107,6 +108,7 @@ class Books:
     def __init__(self, url: str, *, role: str = "offpeak_app") -> None:
         self.connection = psycopg.connect(url, autocommit=True, row_factory=namedtuple_row)
         self.connection.execute(f"SET ROLE {role}".encode())
+        self._role = role
 
     def __enter__(self) -> Self:
         return self
@@ -121,23 +123,36 @@ class Books:
         [row] = self.rows(query, *values)
         return row
 
+    @contextmanager
+    def as_operator(self) -> Iterator[None]:
+        """Do what only the operator's role may."""
+        self.connection.execute("SET ROLE offpeak_operator")
+        yield
+        self.connection.execute(f"SET ROLE {self._role}".encode())
+
     # --- sellers and buyers -----------------------------------------------------------------
 
     def fund(self, payer: Address, amount: int) -> None:
-        self.one("SELECT offpeak.credit_deposit(%s, %s, %s, %s)", uuid4(), payer, ASSET, amount)
+        with self.as_operator():
+            self.one("SELECT offpeak.credit_deposit(%s, %s, %s, %s)", uuid4(), payer, ASSET, amount)
+
+    def lift_halt(self) -> int:
+        with self.as_operator():
+            return int(self.one("SELECT offpeak.clear_halt('a test')")[0])
 
     def seller(self, slots: int, *, ask: int = 1_000) -> Seller:
         supplier_id, agent_id = uuid4(), uuid4()
-        self.connection.execute(
-            "INSERT INTO offpeak.supplier(id, name, state) VALUES (%s, %s, 'authorized')",
-            (supplier_id, f"supplier {supplier_id}"),
-        )
-        self.connection.execute(
-            "INSERT INTO offpeak.agent(id, supplier_id, device_key, state)"
-            " VALUES (%s, %s, %s, 'authorized')",
-            (agent_id, supplier_id, digest(agent_id)),
-        )
-        self.one("SELECT offpeak.open_account('supplier', %s, %s)", str(supplier_id), ASSET)
+        with self.as_operator():
+            self.connection.execute(
+                "INSERT INTO offpeak.supplier(id, name, state) VALUES (%s, %s, 'authorized')",
+                (supplier_id, f"supplier {supplier_id}"),
+            )
+            self.connection.execute(
+                "INSERT INTO offpeak.agent(id, supplier_id, device_key, state)"
+                " VALUES (%s, %s, %s, 'authorized')",
+                (agent_id, supplier_id, digest(agent_id)),
+            )
+            self.one("SELECT offpeak.open_account('supplier', %s, %s)", str(supplier_id), ASSET)
         epoch = self.one("SELECT offpeak.open_session(%s, 'replica-1', 'boot')", agent_id)[0]
         seller = Seller(agent_id, uuid4(), epoch)
         self.offer(seller, slots, ask=ask)

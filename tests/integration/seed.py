@@ -22,6 +22,9 @@ ASSET = "0x" + "01" * 20
 RATES = Rates(Nano(2_000_000_000), Nano(9_000_000_000), Nano(1_000))
 ASK = 2_000
 
+AS_OPERATOR = text("SET LOCAL ROLE offpeak_operator")
+"""Until the end of the transaction; the tests log in as the superuser."""
+
 ACCEPT = SqlFunction(
     "accept_many",
     {
@@ -110,6 +113,7 @@ class Wanted:
 async def fund_wallet(database: Database, *, amount: int = 10**12) -> Wallet:
     payer = "0x" + os.urandom(20).hex()
     async with database.transaction() as tx:
+        await tx.execute(AS_OPERATOR)
         given = {"ref": uuid4(), "payer": payer, "asset": ASSET, "amount": amount}
         await tx.execute(
             text("SELECT offpeak.credit_deposit(:ref, :payer, :asset, :amount)"), given
@@ -125,6 +129,7 @@ async def fund_wallet(database: Database, *, amount: int = 10**12) -> Wallet:
 async def register_agent(database: Database, *, state: str = "authorized") -> SeededAgent:
     supplier, agent = uuid4(), SeededAgent(uuid4(), DeviceKey(os.urandom(32)))
     async with database.transaction() as tx:
+        await tx.execute(AS_OPERATOR)
         await tx.execute(
             text(
                 "INSERT INTO offpeak.supplier(id, name, state)"

@@ -1,4 +1,4 @@
--- Functions are code: all go and come back, so that none with outdated arguments stays behind.
+-- Functions and their result types are code: all go and come back, so that nothing outdated stays.
 DO $$
 DECLARE f regprocedure;
 BEGIN
@@ -8,22 +8,15 @@ BEGIN
 END $$;
 
 -- Result rows of the *_many functions. `ord` is the item's 1-based place in the call's arrays.
-DO $$
-BEGIN
-  IF to_regtype('offpeak.accept_outcome') IS NULL THEN
-    CREATE TYPE offpeak.accept_outcome AS (
-      ord int, code text, job_id uuid, lease_id uuid, agent_id uuid, deployment_id uuid,
-      replica text, deadline_at timestamptz, available bigint, held bigint);
-  END IF;
-  IF to_regtype('offpeak.end_outcome') IS NULL THEN
-    CREATE TYPE offpeak.end_outcome AS (ord int, code text, job_id uuid);
-  END IF;
-  IF to_regtype('offpeak.placement') IS NULL THEN
-    CREATE TYPE offpeak.placement AS (deployment_id uuid, agent_id uuid, replica text, ask bigint);
-  END IF;
-  IF to_regtype('offpeak.reassign_outcome') IS NULL THEN
-    CREATE TYPE offpeak.reassign_outcome AS (
-      ord int, code text, job_id uuid, lease_id uuid, agent_id uuid, replica text);
-  END IF;
-END $$;
+DROP TYPE IF EXISTS offpeak.accept_outcome, offpeak.end_outcome, offpeak.placement, offpeak.reassign_outcome;
+CREATE TYPE offpeak.accept_outcome AS (
+  ord int, code text, job_id uuid, lease_id uuid, agent_id uuid, deployment_id uuid,
+  replica text, deadline_at timestamptz, available bigint, held bigint);
+CREATE TYPE offpeak.end_outcome AS (ord int, code text, job_id uuid);
+CREATE TYPE offpeak.placement AS (deployment_id uuid, agent_id uuid, replica text, ask bigint);
+CREATE TYPE offpeak.reassign_outcome AS (
+  ord int, code text, job_id uuid, lease_id uuid, agent_id uuid, replica text);
+
+-- Numbers sessions: of two of one agent, the later has the larger epoch. Data, so it stays. (Alembic
+-- does not carry sequences into a migration.)
 CREATE SEQUENCE IF NOT EXISTS offpeak.session_epoch_seq;

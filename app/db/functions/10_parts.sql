@@ -99,6 +99,13 @@ BEGIN
     INSERT INTO offpeak.cost_entry(lease_id, kind, release, amount, slot_ms, booked_at)
     SELECT i.id, p_kind, i.release, i.ask * i.slot_ms / 1000, i.slot_ms, p_now
       FROM item i WHERE i.was = 'active'),
+  opened AS (  -- a supplier's account in this asset, should it be the first of it
+    INSERT INTO offpeak.account(id, owner, asset, kind)
+    SELECT DISTINCT offpeak._account_id('supplier', a.supplier_id::text, i.asset), a.supplier_id::text, i.asset,
+           'supplier'
+      FROM item i JOIN offpeak.agent a ON a.id = i.agent_id
+     WHERE i.was = 'active' AND i.ask * i.slot_ms >= 1000
+    ON CONFLICT (id) DO NOTHING),
   accrued AS (
     INSERT INTO offpeak.transfer(ref, leg, debit, credit, amount, asset, created_at)
     SELECT i.id, 1, offpeak._account_id('fee', 'offpeak', i.asset),

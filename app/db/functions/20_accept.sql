@@ -19,7 +19,7 @@ DECLARE
   -- the locked figures, as they stand after the items decided so far
   w_id uuid[]; w_available bigint[]; w_held bigint[]; w_open int[];
   d_id uuid[]; d_agent uuid[]; d_replica text[]; d_ask bigint[]; d_room int[]; d_until timestamptz[];
-  d_market text[]; v_waiting text[];
+  d_market text[];
   -- what earlier calls accepted, by item; what this call accepted, by key
   old_job uuid[]; old_lease uuid[]; old_request bytea[]; old_nonce boolean[];
   ok_quote bytea[] := '{}'; ok_nonce bytea[] := '{}';
@@ -38,10 +38,12 @@ BEGIN
          array_agg(d.room), array_agg(d.until), array_agg(d.release || ' ' || d.region)
     INTO d_id, d_agent, d_replica, d_ask, d_room, d_until, d_market
     FROM offpeak._open_deployments(
-      ARRAY(SELECT unnest(t.c::uuid[]) FROM (SELECT DISTINCT unnest(p_candidates)) AS t(c)), v_now) d;
-  -- jobs that lost their slot wait ahead of new ones
-  SELECT array_agg(DISTINCT j.release || ' ' || j.region) INTO v_waiting
-    FROM offpeak.job j WHERE j.state = 'queued';
+      ARRAY(SELECT unnest(t.c::uuid[]) FROM (SELECT DISTINCT unnest(p_candidates)) AS t(c)), v_now) d
+   -- jobs that lost their slot go first, on every deployment that could take them
+   WHERE NOT EXISTS (SELECT FROM offpeak.job q
+                      WHERE q.state = 'queued' AND q.release = d.release AND q.region = d.region
+                        AND q.ask_ceiling >= d.ask AND q.deadline_at < d.until
+                        AND d.agent_id <> ALL(q.failed_agents));
   SELECT array_agg(j.id ORDER BY u.ord), array_agg(j.lease_id ORDER BY u.ord),
          array_agg(q.request_digest ORDER BY u.ord),
          array_agg(EXISTS (SELECT FROM offpeak.request_authorization a
@@ -91,16 +93,13 @@ BEGIN
     END IF;
     r.deadline_at := v_now + make_interval(secs => p_run_seconds[i]);
     v_market := p_release[i] || ' ' || p_region[i];
-    IF v_market = ANY(v_waiting) IS NOT TRUE THEN
-      FOR c IN 1 .. cardinality(v_candidates) LOOP
-        k := array_position(d_id, v_candidates[c]);
-        EXIT WHEN d_room[k] > 0 AND d_ask[k] <= p_ask[i] AND d_until[k] > r.deadline_at AND d_market[k] = v_market;
-        k := NULL;
-      END LOOP;
-    ELSE
+    k := NULL;
+    FOR c IN 1 .. cardinality(v_candidates) LOOP
+      k := array_position(d_id, v_candidates[c]);
+      EXIT WHEN d_room[k] > 0 AND d_ask[k] <= p_ask[i] AND d_until[k] > r.deadline_at AND d_market[k] = v_market;
       k := NULL;
-    END IF;
-    IF k IS NULL OR cardinality(v_candidates) = 0 THEN
+    END LOOP;
+    IF k IS NULL THEN
       r.deadline_at := NULL; r.code := 'no_slot'; RETURN NEXT r; CONTINUE;
     END IF;
     -- both are there: take them

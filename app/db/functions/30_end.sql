@@ -1,17 +1,22 @@
 -- Ending jobs: settle (charged or delivered), end (failed, cancelled), expire.
 -- All three take the wallets of their jobs by id, then the deployments of their leases by id.
 
+-- Returns the deployments that are locked: a job that has moved to another one meanwhile must be left
+-- alone, or a row would be locked out of order.
 CREATE FUNCTION offpeak._lock_for_end(p_jobs uuid[], p_leases uuid[])
-RETURNS void LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+RETURNS uuid[] LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+DECLARE v_locked uuid[];
 BEGIN
   PERFORM FROM offpeak.wallet_balance w
     WHERE w.account_id IN (SELECT j.account_id FROM offpeak.job j WHERE j.id = ANY(p_jobs))
     ORDER BY w.account_id FOR NO KEY UPDATE;
-  PERFORM FROM offpeak.deployment d
-    WHERE d.id IN (SELECT l.deployment_id FROM offpeak.lease l WHERE l.id = ANY(p_leases)
-                   UNION SELECT l.deployment_id FROM offpeak.job j JOIN offpeak.lease l ON l.id = j.lease_id
-                          WHERE j.id = ANY(p_jobs))
-    ORDER BY d.id FOR NO KEY UPDATE;
+  SELECT array_agg(x.id) INTO v_locked FROM (
+    SELECT d.id FROM offpeak.deployment d
+     WHERE d.id IN (SELECT l.deployment_id FROM offpeak.lease l WHERE l.id = ANY(p_leases)
+                    UNION SELECT l.deployment_id FROM offpeak.job j JOIN offpeak.lease l ON l.id = j.lease_id
+                           WHERE j.id = ANY(p_jobs))
+     ORDER BY d.id FOR NO KEY UPDATE) x;
+  RETURN v_locked;
 END $$;
 
 -- Settle delivered results. Counts only for the lease that is active, from the agent that holds it;
@@ -79,7 +84,7 @@ END $$;
 
 -- End jobs without a result: hold released, slot returned (or 'ending'), zero-charge record.
 -- p_lease NULL means "whatever the job holds now"; otherwise the job must still be under that lease.
--- p_cap_ms NULL: the supplier's fault, unpaid. Codes: ok, stale.
+-- p_cap_ms NULL: the supplier's fault, unpaid. Codes: ok, stale (ended, or moved on meanwhile).
 CREATE FUNCTION offpeak.end_many(
   p_job uuid[], p_lease uuid[], p_state text[], p_code text[], p_detail text[], p_lease_state text[],
   p_cap_ms bigint[])
@@ -87,10 +92,10 @@ RETURNS SETOF offpeak.end_outcome LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 DECLARE
   v_now timestamptz; n int; ok int[]; ok_job uuid[]; v_usage int[];
-  held int[]; v_lease uuid[];
+  held int[]; v_lease uuid[]; v_locked uuid[];
   zero CONSTANT bytea := decode(repeat('00', 32), 'hex');
 BEGIN
-  PERFORM offpeak._lock_for_end(p_job, p_lease);
+  v_locked := offpeak._lock_for_end(p_job, p_lease);
   v_now := clock_timestamp();
   -- the open jobs, each once, with the lease each is under
   SELECT array_agg(t.ord ORDER BY t.ord), array_agg(t.id ORDER BY t.ord),
@@ -102,7 +107,9 @@ BEGIN
             JOIN (SELECT x.id, x.lease_id FROM offpeak.job x
                    WHERE x.id = ANY(p_job) AND x.state IN ('queued', 'accepted', 'running')
                    ORDER BY x.id FOR NO KEY UPDATE) j ON j.id = u.job_id
-           WHERE u.lease_id IS NULL OR j.lease_id = u.lease_id
+            LEFT JOIN offpeak.lease l ON l.id = j.lease_id
+           WHERE (u.lease_id IS NULL OR j.lease_id = u.lease_id)
+             AND (l.id IS NULL OR l.deployment_id = ANY(v_locked))
            ORDER BY j.id, u.ord) t;
   IF ok IS NOT NULL THEN
     n := cardinality(ok);

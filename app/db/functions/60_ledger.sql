@@ -88,11 +88,13 @@ RETURNS void LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog
   SELECT p_reason WHERE NOT EXISTS (SELECT FROM offpeak.ledger_halt h WHERE h.cleared_at IS NULL)
 $$;
 
-CREATE FUNCTION offpeak.clear_halt()
+-- An operator has looked and says why accepting may go on. Returns how many halts were lifted.
+CREATE FUNCTION offpeak.clear_halt(p_because text)
 RETURNS int LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE n int;
 BEGIN
-  UPDATE offpeak.ledger_halt h SET cleared_at = clock_timestamp() WHERE h.cleared_at IS NULL;
+  UPDATE offpeak.ledger_halt h SET cleared_at = clock_timestamp(), cleared_because = p_because
+   WHERE h.cleared_at IS NULL;
   GET DIAGNOSTICS n = ROW_COUNT;
   RETURN n;
 END $$;

@@ -1,19 +1,36 @@
--- The application's role: reads all, changes money, slots and jobs by function only, and writes
--- three plain tables. Functions whose names begin with _ are parts for the others, not for it.
+-- Two roles. The application reads all, changes money, slots and jobs by function only, and writes
+-- price points. The operator may besides say who serves, open accounts, book deposits and lift a
+-- halt: what a gateway that was taken over must not be able to do.
+-- Functions whose names begin with _ are parts for the others, for neither role.
 DO $$ BEGIN
   CREATE ROLE offpeak_app NOLOGIN;
 EXCEPTION  -- roles belong to the whole server: another database's migration may have made it just now
   WHEN duplicate_object OR unique_violation THEN NULL;
 END $$;
+DO $$ BEGIN
+  CREATE ROLE offpeak_operator NOLOGIN;
+EXCEPTION
+  WHEN duplicate_object OR unique_violation THEN NULL;
+END $$;
+DO $$ BEGIN
+  IF NOT pg_has_role('offpeak_operator', 'offpeak_app', 'MEMBER') THEN
+    GRANT offpeak_app TO offpeak_operator;
+  END IF;
+EXCEPTION  -- granted by another database's migration at the same moment
+  WHEN unique_violation OR internal_error THEN NULL;
+END $$;
 GRANT USAGE ON SCHEMA offpeak TO offpeak_app;
 GRANT SELECT ON ALL TABLES IN SCHEMA offpeak TO offpeak_app;
-GRANT INSERT, UPDATE ON offpeak.supplier, offpeak.agent, offpeak.price_point TO offpeak_app;
+GRANT INSERT ON offpeak.price_point TO offpeak_app;
+GRANT INSERT, UPDATE ON offpeak.supplier, offpeak.agent TO offpeak_operator;
 REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA offpeak FROM PUBLIC;
 DO $$
-DECLARE f regprocedure;
+DECLARE f record;
 BEGIN
-  FOR f IN SELECT p.oid::regprocedure FROM pg_proc p
+  FOR f IN SELECT p.oid::regprocedure AS called, p.proname IN ('open_account', 'credit_deposit', 'clear_halt') AS is_operators
+             FROM pg_proc p
             WHERE p.pronamespace = 'offpeak'::regnamespace AND left(p.proname, 1) <> '_' LOOP
-    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO offpeak_app', f);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', f.called,
+                   CASE WHEN f.is_operators THEN 'offpeak_operator' ELSE 'offpeak_app' END);
   END LOOP;
 END $$;

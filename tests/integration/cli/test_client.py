@@ -55,9 +55,9 @@ def spent(before: Decimal, client: Client) -> Decimal:
 
 def test_clients_that_send_again_never_pay_twice(client: Client) -> None:
     before = Decimal(client.balance().available)
-    offer = client.quote(QUESTION)
-    first = client.ask(offer)
-    second = client.ask(offer)
+    checked = client.quote(QUESTION)
+    first = client.ask(checked)
+    second = client.ask(checked)
     assert second == first
     assert first.charge is not None
     assert spent(before, client) == Decimal(first.charge)
@@ -65,9 +65,9 @@ def test_clients_that_send_again_never_pay_twice(client: Client) -> None:
 
 def test_copies_sent_at_once_get_one_job(client: Client) -> None:
     before = Decimal(client.balance().available)
-    offer = client.quote(QUESTION)
+    checked = client.quote(QUESTION)
     with ThreadPoolExecutor(4) as pool:
-        jobs = list(pool.map(lambda _: client.ask(offer), range(4)))
+        jobs = list(pool.map(lambda _: client.ask(checked), range(4)))
     assert len({job.id for job in jobs}) == 1
     assert jobs[0].charge is not None
     assert spent(before, client) == Decimal(jobs[0].charge)
@@ -77,20 +77,20 @@ def test_an_answer_lost_on_the_way_is_fetched_by_sending_the_same_again(
     stack: Stack, client: Client
 ) -> None:
     before = Decimal(client.balance().available)
-    offer = client.quote(QUESTION)
+    checked = client.quote(QUESTION)
     lossy = LosesTheFirstAnswer()
     transport = Transport(stack.url, http=httpx.Client(transport=lossy), pause=lambda _: None)
     with Client(transport, client.terms, wallet=Wallet(stack.wallet_key)) as unlucky:
-        job = unlucky.ask(offer)
+        job = unlucky.ask(checked)
     assert lossy.lost == 1
     assert job.charge is not None
     assert spent(before, client) == Decimal(job.charge)
-    client.verify(job, offer)
+    client.verify(job, checked)
 
 
 def test_not_waiting_leaves_the_job_to_be_fetched_later(client: Client) -> None:
-    offer = client.quote(QUESTION)
-    job = client.accept(offer, wait_seconds=0)
+    checked = client.quote(QUESTION)
+    job = client.accept(checked, wait_seconds=0)
     done = client.result(job, wait_seconds=60)
     assert done.id == job.id
     assert done.answer is not None
@@ -100,8 +100,8 @@ def test_not_waiting_leaves_the_job_to_be_fetched_later(client: Client) -> None:
 def test_each_record_names_the_wallets_record_before_it(client: Client) -> None:
     records = []
     for _ in range(2):
-        offer = client.quote(QUESTION)
-        records.append(client.verify(client.ask(offer), offer))
+        checked = client.quote(QUESTION)
+        records.append(client.verify(client.ask(checked), checked))
     assert records[1].payer_seq == records[0].payer_seq + 1
     assert records[1].prev_payer_record == records[0].record_id
     assert uuid_from_bytes32(records[1].record_id).version == 7

@@ -23,7 +23,9 @@ async def test_an_owner_without_superuser_migrates_and_a_gateway_login_only_uses
     cluster: Cluster,
 ) -> None:
     suffix = secrets.token_hex(4)
-    owner, gateway, name = (f"{kind}_{suffix}" for kind in ("owner", "gateway", "db"))
+    owner, gateway, admin, name = (
+        f"{kind}_{suffix}" for kind in ("owner", "gateway", "admin", "db")
+    )
     password = secrets.token_hex(16)
     with psycopg.connect(cluster.server_url, autocommit=True) as superuser:
 
@@ -51,6 +53,15 @@ async def test_an_owner_without_superuser_migrates_and_a_gateway_login_only_uses
             pytest.raises(psycopg.errors.InsufficientPrivilege),
         ):
             login.execute("UPDATE offpeak.wallet_balance SET available = 1")
+        with (
+            psycopg.connect(url) as login,
+            pytest.raises(psycopg.errors.InsufficientPrivilege),
+        ):
+            login.execute("SELECT offpeak.clear_halt('taken over')")
+        execute("CREATE ROLE {admin} LOGIN PASSWORD {p} IN ROLE offpeak_operator", admin=admin)
+        with psycopg.connect(as_login(cluster.server_url, admin, password, name)) as login:
+            login.execute("SELECT offpeak.clear_halt('looked')")
         execute("DROP DATABASE {name} WITH (FORCE)", name=name)
+        execute("DROP ROLE {admin}", admin=admin)
         execute("DROP ROLE {gateway}", gateway=gateway)
         execute("DROP ROLE {owner}", owner=owner)

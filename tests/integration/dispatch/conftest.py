@@ -4,7 +4,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from app.dispatch.service import served_releases
-from app.dispatch.work import ServedRelease
+from app.dispatch.work import ServedRelease, SlotSpeeds
 from app.models.catalogue import Catalogue
 from app.models.release import ModelRelease
 from app.models.tokenizer import CountingTokenizer
@@ -24,7 +24,7 @@ def releases() -> Mapping[str, ServedRelease]:
     def count_text(release: ModelRelease) -> Callable[[str], int]:
         return CountingTokenizer(release, catalogue.folder_of(release)).count_text
 
-    return served_releases(catalogue, count_text)
+    return served_releases(catalogue, count_text, SlotSpeeds(300, 20))
 
 
 @pytest.fixture

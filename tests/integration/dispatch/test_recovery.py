@@ -308,6 +308,27 @@ async def test_a_lease_that_a_crash_left_unsent_is_run_without_a_fault(
         assert (job["state"], job["faults"]) == ("completed", 0)
 
 
+async def test_a_lease_whose_replica_died_before_its_agent_accepted_moves_before_the_agent_is_dead(
+    world: World, wallet: Wallet, agent_at: AgentAt
+) -> None:
+    limits = AttemptLimits(unaccepted_seconds=1.0)
+    async with gateway(world, f"one-{world.region}") as one:
+        stranded = await agent_at(one)
+        placed = await world.accept(wallet)
+        one.crash()  # the session's row stays online and fresh
+        async with gateway(dataclasses.replace(world, limits=limits), f"two-{world.region}") as two:
+            spare = await agent_at(two)
+            await spare.serve(await spare.next_run())
+            job = await ended(two, placed)
+            assert (job["state"], job["dispatches"], job["faults"]) == ("completed", 2, 0)
+            assert (await world.lease(placed.lease_id))["state"] == "ending"
+
+            await connect(stranded, two)  # it never had the lease, so its slot comes back
+            await world.until(
+                "SELECT state = 'lost' FROM offpeak.lease WHERE id = :id", id=placed.lease_id
+            )
+
+
 async def test_the_sweep_sends_what_nobody_started(
     world: World, replica: Gateway, wallet: Wallet, agent_at: AgentAt
 ) -> None:

@@ -3,13 +3,16 @@
 import asyncio
 import os
 import time
+from contextlib import AsyncExitStack
 from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import text
 from websockets.asyncio.client import connect as dial
+from websockets.protocol import State
 
 from app.capacity.suppliers import SupplierService
+from app.dispatch import endpoints
 from app.dispatch.loop import SUSPENDED
 from ledger.encoding import Address
 from supplier_agent.protocol import (
@@ -21,7 +24,7 @@ from supplier_agent.protocol import (
 )
 from tests.integration.dispatch.conftest import AgentAt, NewAgent
 from tests.integration.dispatch.gateways import Gateway, World
-from tests.integration.seed import ASSET, Wallet, register_agent
+from tests.integration.seed import AS_OPERATOR, ASSET, Wallet, register_agent
 
 
 async def test_a_key_that_is_not_the_agents_is_refused(
@@ -50,6 +53,25 @@ async def test_an_agent_that_may_not_serve_is_told_so(
     agent.seeded = await register_agent(world.database, state=state)
     await agent.dial(replica.url)
     assert [m.code for m in agent.all_of(Refused)] == [code]
+
+
+async def test_connections_without_a_hello_are_bounded_and_keep_no_agent_out(
+    replica: Gateway, agent_at: AgentAt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1,500 sockets of one stranger stayed open, each with room for a 1 MiB message."""
+    monkeypatch.setattr(endpoints, "MAX_OPENING", 3)
+    async with AsyncExitStack() as stack:
+        strangers = [
+            await stack.enter_async_context(
+                dial(f"{replica.url}/v1/agents/connect", compression=None)
+            )
+            for _ in range(5)
+        ]
+        for ended in strangers[:2]:
+            await ended.wait_closed()
+        agent = await agent_at(replica)
+        assert agent.all_of(Welcome)
+        assert strangers[-1].state is State.OPEN
 
 
 @pytest.mark.parametrize("first", ["x" * (MAX_BEFORE_HELLO_BYTES + 1), b"\x01", "{}"])
@@ -157,6 +179,7 @@ async def test_a_revoked_agent_loses_its_session_and_its_jobs(
     await agent.next_run()
     spare = await agent_at(replica)
     async with world.database.transaction() as tx:
+        await tx.execute(AS_OPERATOR)
         await tx.execute(
             text("UPDATE offpeak.agent SET state = 'revoked' WHERE id = :id"),
             {"id": agent.seeded.agent_id},

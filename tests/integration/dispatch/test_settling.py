@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+import structlog
 
 from app.jobs.content import open_answer
 from ledger.signing import address_of, recover
-from supplier_agent.protocol import Cancel, Refused, Run, Settled, Usage
+from supplier_agent.protocol import Accept, Cancel, Fail, Refused, Run, Settled, Usage
 from tests.integration.dispatch.conftest import AgentAt
 from tests.integration.dispatch.gateways import SIGNING_KEY, Gateway, World
 from tests.integration.dispatch.scripted_agent import ScriptedAgent, sse
@@ -294,3 +295,24 @@ async def test_a_slow_liar_is_paid_by_the_authorized_speed_however_long_it_dribb
     # 1.5 x (12 / 300 + 4 / 20) s, less where other tests' work was faster than the prior
     assert 0 < int(str(booked["slot_ms"])) <= 360
     assert booked["amount"] == ASK * int(str(booked["slot_ms"])) // 1_000
+
+
+async def test_no_log_carries_what_an_engine_says_of_prompt_or_answer(
+    world: World, replica: Gateway, wallet: Wallet, agent_at: AgentAt
+) -> None:
+    agent = await agent_at(replica)
+    usage = Usage(input_tokens=12, cached_input_tokens=0, output_tokens=4)
+    stream = [*sse(("the answer",), usage=usage), b"data: the secret answer\n\n"]
+    with structlog.testing.capture_logs() as logs:
+        first = await run_of(agent, replica, await world.accept(wallet))
+        await agent.say(Accept(lease=first.lease))
+        await agent.stream(first.lease, stream)
+        second = await run_of(agent, replica, await world.accept(wallet))
+        said = "no grammar for: the secret prompt"
+        await agent.say(Fail(lease=second.lease, kind="bad-request", retryable=False, detail=said))
+        await agent.until(lambda: bool(agent.of_lease(Settled, second.lease)))
+        await agent.until(lambda: bool(agent.of_lease(Cancel, first.lease)))
+
+    failed = [entry["reason"] for entry in logs if entry["event"] == "attempt failed"]
+    assert sorted(failed) == ["bad-request", "event-after-done"]
+    assert "secret" not in repr(logs)

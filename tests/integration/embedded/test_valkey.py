@@ -1,5 +1,6 @@
 import os
 import shutil
+import signal
 import socket
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from app.embedded.errors import BinaryMissing, HomeInUse, PortInUse
 from app.embedded.loopback import free_port
 from app.embedded.valkey import EmbeddedValkey, ValkeyOptions
 from tests.integration.embedded.conftest import needs_root
-from tests.waiting import has_ended
+from tests.waiting import has_ended, wait_until
 
 
 def test_a_server_starts_answers_and_leaves_nothing_behind() -> None:
@@ -39,6 +40,18 @@ def test_the_append_only_file_is_on_and_survives_a_restart(open_directory: Path)
         redis.Redis.from_url(server.url) as client,
     ):
         assert client.get("kept") == b"7"
+
+
+def test_a_killed_server_comes_back_at_the_same_url_with_what_it_had(open_directory: Path) -> None:
+    options = ValkeyOptions(home=open_directory)
+    with EmbeddedValkey.start(options) as killed, redis.Redis.from_url(killed.url) as client:
+        client.set("kept", "7")
+        killed.process.signal(signal.SIGKILL)
+        wait_until(lambda: killed.process.status() is not None)
+    again = ValkeyOptions(home=open_directory, port=killed.port)
+    with EmbeddedValkey.start(again) as server, redis.Redis.from_url(killed.url) as client:
+        assert server.url == killed.url
+        assert client.exists("kept")
 
 
 def test_two_servers_side_by_side_do_not_meet() -> None:

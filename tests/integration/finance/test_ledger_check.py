@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from sqlalchemy.exc import DBAPIError
 
 from app.db.engine import Database, open_database
 from app.finance.check import LedgerCheck
@@ -26,6 +27,8 @@ CORRUPTIONS = {
     "house-balance": "UPDATE offpeak.house_balance SET balance = balance + 1",
     "occupied-slots": "UPDATE offpeak.deployment SET occupied = occupied + 1",
     "active-lease": "UPDATE offpeak.lease SET state = 'active', ended_at = NULL WHERE attempt = 1",
+    "orphans": "DELETE FROM offpeak.request_authorization",
+    "wallet-last-record": "UPDATE offpeak.wallet_balance SET payer_seq = payer_seq + 1",
     "charge-of-usage": "UPDATE offpeak.usage_record SET input_tokens = 2000000 WHERE outcome = 1",
 }
 
@@ -87,5 +90,17 @@ async def test_a_broken_rule_is_found_and_stops_accepting(
     order = Order(payer=BUYER, amount=1, candidates=(seller.deployment_id,))
     assert busy_books.accept([order])[0].code == "halted"
 
-    assert await LedgerCheck(database).clear() == 1
+    assert busy_books.lift_halt() == 1
     assert busy_books.accept([order])[0].code == "ok"
+
+
+async def test_a_check_that_cannot_be_made_stops_accepting_too(
+    busy_books: Books, database: Database, fresh_database_url: str
+) -> None:
+    with Books(fresh_database_url, role="none") as owner:
+        owner.connection.execute("ALTER TABLE offpeak.cost_entry RENAME COLUMN amount TO price")
+
+    with pytest.raises(DBAPIError):
+        await LedgerCheck(database).run_and_halt()
+
+    assert "not made" in busy_books.one("SELECT reason FROM offpeak.ledger_halt").reason

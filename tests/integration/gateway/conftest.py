@@ -134,7 +134,7 @@ async def price_market(gateway: Gateway) -> None:
     """Store a price point as the worker would, and let the gateway read it."""
     loop = build_price_point_loop(gateway.settings, gateway.database)
     await loop.run_once(monotonic=time.monotonic())
-    await gateway.market_loop.run_once(monotonic=time.monotonic())
+    await gateway.market_loop.run_once()
 
 
 def quote_body(wallet: Wallet, text: str = "Say hello.", **request: object) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """Price points and the market's view on real Postgres."""
 
 import asyncio
-import time
+from dataclasses import replace
 from datetime import timedelta
 
 import httpx
@@ -128,7 +128,7 @@ async def test_a_silent_agent_leaves_the_market_fifteen_seconds_after_it_was_see
         " WHERE e.offered = 0 AND s.stale",
     )
     assert gone == timedelta(seconds=15)
-    await gateway.market_loop.run_once(monotonic=time.monotonic())
+    await gateway.market_loop.run_once()
     assert all(market.offer is None for market in gateway.market.snapshot().markets)
 
 
@@ -219,3 +219,17 @@ async def test_only_offers_that_the_floor_covers_make_the_load(
 
 def test_freshness_is_one_figure(database_url: str) -> None:
     assert rows(database_url, "SELECT offpeak._fresh_for()") == [(FRESH,)]
+
+
+async def test_one_supplier_that_calls_itself_slow_makes_no_request_too_long_to_sell(
+    gateway: Gateway, seller: Seller
+) -> None:
+    """One offer at a token a second refused every buyer a ceiling above about 190 tokens."""
+    seller.offer(4)
+    await price_market(gateway)
+    price = gateway.market.price(MODEL, region=None)
+    slow = replace(price.market.offer, slowest_prefill=1, slowest_decode=1)
+
+    seconds = gateway.market.run_seconds(replace(price.market, offer=slow), 100, 1_000)
+
+    assert seconds <= gateway.settings.run_seconds_max

@@ -37,7 +37,7 @@ async def test_a_quote_is_signed_and_fixes_everything(
     found = answer.json()
     quote = Quote.parse(found["quote"])
     signature = bytes.fromhex(found["signature"][2:])
-    digest = check_quote(quote, signature, quote_signer=gateway.key.address, domain=gateway.domain)
+    digest = check_quote(quote, signature, gateway.quotes.key)
     assert found["digest"] == "0x" + digest.hex()
     assert quote.payer == wallet.address
     assert quote.model == MODEL
@@ -66,7 +66,7 @@ async def test_the_returned_authorization_is_ready_to_sign_and_passes_every_chec
         authorization=authorization,
         signature=wallet.key.sign(authorization.digest(gateway.domain)),
     )
-    checked = verify_acceptance(presented, quote_signer=gateway.key.address, domain=gateway.domain)
+    checked = verify_acceptance(presented, gateway.quotes.key)
     assert "0x" + checked.quote_digest.hex() == found["digest"]
 
 
@@ -146,3 +146,27 @@ async def test_asks_that_no_price_covers_are_no_capacity_and_the_refusal_says_so
     assert (answer.status_code, answer.json()["code"]) == (503, "no-capacity")
     assert answer.json()["too_dear"] == 1
     assert "ask for more" in answer.json()["detail"]
+
+
+async def test_a_price_that_covers_no_suppliers_ask_is_not_quoted(
+    client: httpx.AsyncClient, gateway: Gateway, wallet: Wallet, database_url: str
+) -> None:
+    for ask, status in ((10**6, 503), (1_000, 200)):
+        with psycopg.connect(database_url, autocommit=True) as connection:
+            connection.execute("UPDATE offpeak.deployment SET ask = %s", (ask,))
+        await price_market(gateway)
+        answer = await client.post("/v1/quotes", json=quote_body(wallet))
+        assert answer.status_code == status, answer.text
+        assert answer.json().get("code", "no-capacity") == "no-capacity"
+
+
+async def test_a_quotes_ask_comes_from_its_price_point_whatever_has_been_booked_since(
+    client: httpx.AsyncClient, gateway: Gateway, seller: Seller, wallet: Wallet, database_url: str
+) -> None:
+    seller.offer(4)
+    await price_market(gateway)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("UPDATE offpeak.price_point SET floor_ask = 7654")
+    await gateway.market_loop.run_once()
+    document = (await client.post("/v1/quotes", json=quote_body(wallet))).json()
+    assert document["quote"]["askNano"] == "7654"

@@ -5,6 +5,7 @@ balances, holds, slots and sums agree. A crash is a call whose connection dies b
 commit, and whose caller then does what the gateway does: asks again.
 """
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -34,6 +35,7 @@ SLOTS = (2, 3)
 
 amounts = st.integers(1, 500)
 buyers = st.sampled_from(BUYERS)
+crashes = st.sampled_from(["no", "no", "no", "before commit", "after commit"])
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -80,13 +82,13 @@ class LedgerMachine(RuleBasedStateMachine):
         target=jobs,
         orders=st.lists(st.tuples(buyers, amounts), min_size=1, max_size=5),
         duplicated=st.booleans(),
-        crash=st.sampled_from(["no", "before commit", "after commit"]),
+        crash=crashes,
     )
     def reserve(self, *, orders: list[tuple[Any, int]], duplicated: bool, crash: str) -> Any:
         placed = [Order(payer=b, amount=a, candidates=self.places) for b, a in orders]
         sent = [*placed, *placed] if duplicated else placed
         if crash != "no":
-            self.accept_and_lose_the_answer(sent, commit=crash == "after commit")
+            self.lose_the_answer(lambda books: books.accept(sent), commit=crash == "after commit")
         outcomes = self.books.accept(sent)[: len(placed)]
         accepted = []
         for order, outcome in zip(placed, outcomes, strict=True):
@@ -105,10 +107,11 @@ class LedgerMachine(RuleBasedStateMachine):
                 accepted.append(order.job_id)
         return multiple(*accepted)
 
-    def accept_and_lose_the_answer(self, orders: list[Order], *, commit: bool) -> None:
+    def lose_the_answer(self, call: Callable[[Books], object], *, commit: bool) -> None:
+        """Make a call on a connection that dies before its answer arrives."""
         with Books(self.url) as other:
             other.connection.autocommit = False
-            other.accept(orders)
+            call(other)
             if commit:
                 other.connection.commit()
             else:
@@ -129,13 +132,24 @@ class LedgerMachine(RuleBasedStateMachine):
         self.lease_of[order.job_id] = None
         return "ok"
 
-    @rule(target=ended, job=consumes(jobs), share=st.integers(0, 100), twice=st.booleans())
-    def settle(self, *, job: UUID, share: int, twice: bool) -> UUID:
+    @rule(
+        target=ended,
+        job=consumes(jobs),
+        share=st.integers(0, 100),
+        twice=st.booleans(),
+        crash=crashes,
+    )
+    def settle(self, *, job: UUID, share: int, twice: bool, crash: str) -> UUID:
         payer = self.payer_of[job]
         charge = Nano(self.wallets[payer].open_holds[job] * share // 100)
         lease = self.lease_of.pop(job)
+        if crash != "no":
+            self.lose_the_answer(
+                lambda books: books.settle([lease], charge), commit=crash == "after commit"
+            )
         codes = self.books.settle([lease, lease] if twice else [lease], charge)
-        assert codes == ["ok", "duplicate"][: len(codes)]
+        first = "duplicate" if crash == "after commit" else "ok"
+        assert codes == [first, "duplicate"][: len(codes)]
         self.wallets[payer] = self.wallets[payer].settle(job, charge)
         return job
 
@@ -144,10 +158,20 @@ class LedgerMachine(RuleBasedStateMachine):
         amount = self.wallets[self.payer_of[job]].open_holds[job]
         assert self.books.settle([self.lease_of[job]], amount + 1) == ["over_hold"]
 
-    @rule(target=ended, job=consumes(jobs), state=st.sampled_from(["failed", "cancelled"]))
-    def release(self, job: UUID, state: str) -> UUID:
+    @rule(
+        target=ended,
+        job=consumes(jobs),
+        state=st.sampled_from(["failed", "cancelled"]),
+        crash=crashes,
+    )
+    def release(self, job: UUID, state: str, crash: str) -> UUID:
         payer = self.payer_of[job]
-        assert self.books.end(job, state=state) == "ok"
+        if crash != "no":
+            self.lose_the_answer(
+                lambda books: books.end(job, state=state), commit=crash == "after commit"
+            )
+        expected = "stale" if crash == "after commit" else "ok"
+        assert self.books.end(job, state=state) == expected
         self.lease_of.pop(job)
         self.wallets[payer] = self.wallets[payer].release(job)
         return job

@@ -12,10 +12,10 @@ from app.cli.failures import describe
 from app.cli.output import Output, printable
 from app.cli.program import app
 from app.cli.question import QuestionOptions, read_question
-from app.cli.shown import offer_rows
+from app.cli.shown import quote_rows
 from app.client.errors import ProblemError
 from app.embedded.stack import ServiceEnded
-from tests.unit.client.gateway import offer
+from tests.unit.client.gateway import checked
 
 
 def test_an_answer_cannot_steer_the_terminal() -> None:
@@ -39,7 +39,7 @@ def test_figures_in_a_pipe_are_never_wrapped_or_cut(capsys: pytest.CaptureFixtur
 
 
 def test_sub_cent_amounts_are_shown_in_full() -> None:
-    rows = dict(offer_rows(offer()))
+    rows = dict(quote_rows(checked()))
     assert rows["maximum"] == "0.000008440"
     assert "0.000005000 per request" in rows["rates"]
 

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from app.client.asking import Asked, Question, Turn
-from app.client.checks import Offer, check_offer
+from app.client.checks import CheckedQuote, checked_quote
 from app.client.documents import JobDocument, QuoteDocument
 from app.client.terms import Terms
 from ledger.authorization import NO_DELEGATION, RequestAuthorization
@@ -86,13 +86,13 @@ def document_for(quote: Quote, *, domain: Domain | None = None, **authorized: An
     )
 
 
-def offer(terms: Terms = TERMS) -> Offer:
-    """Return an honest offer."""
-    return check_offer(document_for(quote_for()), ASKED, terms, now=NOW)
+def checked(terms: Terms = TERMS) -> CheckedQuote:
+    """Return an honest quote."""
+    return checked_quote(document_for(quote_for()), ASKED, terms, now=NOW)
 
 
-def record_for(accepted: Offer, **changed: Any) -> UsageRecord:
-    """Return an honest usage record of an offer, with fields changed."""
+def record_for(accepted: CheckedQuote, **changed: Any) -> UsageRecord:
+    """Return an honest usage record of a quote, with fields changed."""
     quote = accepted.quote
     salt = b"\x33" * 32
     record = UsageRecord(

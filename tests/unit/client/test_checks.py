@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from app.client.checks import check_offer, highest_charge
+from app.client.checks import checked_quote, highest_charge
 from app.client.errors import (
     MaximumExceeded,
-    OfferDiffers,
-    OfferExpired,
-    OfferForged,
-    OfferRefused,
+    QuoteDiffers,
+    QuoteExpired,
+    QuoteForged,
+    QuoteRefused,
     WrongChain,
     WrongDomain,
 )
@@ -23,8 +23,8 @@ from tests.unit.client.gateway import (
     NOW,
     QUESTION,
     TERMS,
+    checked,
     document_for,
-    offer,
     quote_for,
 )
 
@@ -32,7 +32,7 @@ OTHER = parse_address(f"0x{99:040x}")
 
 
 def test_an_honest_offer_is_ready_to_sign() -> None:
-    found = offer()
+    found = checked()
     assert found.signer == GATEWAY_KEY.address
     assert found.authorization.max_charge_nano == found.quote.max_charge_nano
     assert highest_charge(found.quote) == found.quote.max_charge_nano
@@ -53,8 +53,8 @@ def test_an_honest_offer_is_ready_to_sign() -> None:
 def test_a_signed_quote_for_something_else_is_not_signed(
     field: str, changed: dict[str, Any]
 ) -> None:
-    with pytest.raises(OfferDiffers) as refused:
-        check_offer(document_for(quote_for(**changed)), ASKED, TERMS, now=NOW)
+    with pytest.raises(QuoteDiffers) as refused:
+        checked_quote(document_for(quote_for(**changed)), ASKED, TERMS, now=NOW)
     assert refused.value.field == field
 
 
@@ -75,67 +75,67 @@ def test_a_signed_quote_for_something_else_is_not_signed(
 def test_an_authorization_that_says_more_than_its_quote_is_not_signed(
     field: str, changed: dict[str, Any]
 ) -> None:
-    with pytest.raises(OfferDiffers) as refused:
-        check_offer(document_for(quote_for(), **changed), ASKED, TERMS, now=NOW)
+    with pytest.raises(QuoteDiffers) as refused:
+        checked_quote(document_for(quote_for(), **changed), ASKED, TERMS, now=NOW)
     assert refused.value.field == field
 
 
 def test_another_question_than_ours_is_noticed_by_our_own_digest() -> None:
     other = replace(ASKED, question=replace(QUESTION, temperature=1.0))
-    with pytest.raises(OfferDiffers, match="requestDigest"):
-        check_offer(document_for(quote_for()), other, TERMS, now=NOW)
+    with pytest.raises(QuoteDiffers, match="requestDigest"):
+        checked_quote(document_for(quote_for()), other, TERMS, now=NOW)
 
 
 def test_another_salt_than_ours_is_noticed() -> None:
-    with pytest.raises(OfferDiffers, match="requestDigest"):
-        check_offer(document_for(quote_for()), replace(ASKED, salt=b"\x09" * 32), TERMS, now=NOW)
+    with pytest.raises(QuoteDiffers, match="requestDigest"):
+        checked_quote(document_for(quote_for()), replace(ASKED, salt=b"\x09" * 32), TERMS, now=NOW)
 
 
 def test_the_wrong_chain_has_its_own_message() -> None:
     terms = replace(TERMS, chain_id=8_453)
     with pytest.raises(WrongChain, match="chain 31337, this client is set to 8453"):
-        check_offer(document_for(quote_for()), ASKED, terms, now=NOW)
+        checked_quote(document_for(quote_for()), ASKED, terms, now=NOW)
 
 
 def test_another_contract_is_not_signed_for() -> None:
     terms = replace(TERMS, treasury=OTHER)
     with pytest.raises(WrongDomain, match="verifyingContract"):
-        check_offer(document_for(quote_for()), ASKED, terms, now=NOW)
+        checked_quote(document_for(quote_for()), ASKED, terms, now=NOW)
 
 
 def test_a_quote_changed_after_signing_is_not_signed() -> None:
     document = document_for(quote_for())
     quote = {**document.quote, "maxChargeNano": "8441"}
-    with pytest.raises(OfferRefused):
-        check_offer(document.model_copy(update={"quote": quote}), ASKED, TERMS, now=NOW)
+    with pytest.raises(QuoteRefused):
+        checked_quote(document.model_copy(update={"quote": quote}), ASKED, TERMS, now=NOW)
 
 
 def test_a_quote_by_another_key_than_the_pinned_one_is_forged() -> None:
-    with pytest.raises(OfferForged, match="pinned"):
-        check_offer(document_for(quote_for()), ASKED, replace(TERMS, quote_signer=OTHER), now=NOW)
+    with pytest.raises(QuoteForged, match="pinned"):
+        checked_quote(document_for(quote_for()), ASKED, replace(TERMS, quote_signer=OTHER), now=NOW)
 
 
 def test_a_quote_without_a_signature_is_forged() -> None:
     document = document_for(quote_for()).model_copy(update={"signature": "0x00"})
-    with pytest.raises(OfferForged):
-        check_offer(document, ASKED, TERMS, now=NOW)
+    with pytest.raises(QuoteForged):
+        checked_quote(document, ASKED, TERMS, now=NOW)
 
 
 def test_an_expired_quote_is_not_signed() -> None:
-    with pytest.raises(OfferExpired):
-        check_offer(document_for(quote_for()), ASKED, TERMS, now=NOW + 60)
+    with pytest.raises(QuoteExpired):
+        checked_quote(document_for(quote_for()), ASKED, TERMS, now=NOW + 60)
 
 
 def test_nothing_above_the_buyers_maximum_is_signed() -> None:
     with pytest.raises(MaximumExceeded, match=r"0\.000008440, the limit is 0\.000008439"):
-        check_offer(document_for(quote_for()), replace(ASKED, limit=Nano(8_439)), TERMS, now=NOW)
-    check_offer(document_for(quote_for()), replace(ASKED, limit=Nano(8_440)), TERMS, now=NOW)
+        checked_quote(document_for(quote_for()), replace(ASKED, limit=Nano(8_439)), TERMS, now=NOW)
+    checked_quote(document_for(quote_for()), replace(ASKED, limit=Nano(8_440)), TERMS, now=NOW)
 
 
 def test_typed_data_of_another_type_is_not_signed() -> None:
     document = document_for(quote_for())
     authorization = {**document.authorization, "primaryType": "Withdrawal"}
-    with pytest.raises(OfferDiffers, match="primaryType"):
-        check_offer(
+    with pytest.raises(QuoteDiffers, match="primaryType"):
+        checked_quote(
             document.model_copy(update={"authorization": authorization}), ASKED, TERMS, now=NOW
         )

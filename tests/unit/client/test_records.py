@@ -8,11 +8,11 @@ from app.client.errors import RecordRefused
 from app.client.records import verify_record
 from ledger.money import Nano
 from ledger.signing import SigningKey
-from tests.unit.client.gateway import TERMS, job_with, offer, record_for
+from tests.unit.client.gateway import TERMS, checked, job_with, record_for
 
 
 def test_an_honest_record_is_returned() -> None:
-    accepted = offer()
+    accepted = checked()
     record = record_for(accepted)
     assert verify_record(job_with(record), accepted, TERMS) == record
 
@@ -35,21 +35,21 @@ def test_an_honest_record_is_returned() -> None:
 def test_a_signed_record_that_contradicts_quote_or_itself_is_refused(
     rule: str, changed: dict[str, Any]
 ) -> None:
-    accepted = offer()
+    accepted = checked()
     with pytest.raises(RecordRefused) as refused:
         verify_record(job_with(record_for(accepted, **changed)), accepted, TERMS)
     assert refused.value.rule == rule
 
 
 def test_a_record_signed_by_another_key_than_the_quote_is_refused() -> None:
-    accepted = offer()
+    accepted = checked()
     job = job_with(record_for(accepted), signer=SigningKey(b"\x01" * 32))
     with pytest.raises(RecordRefused, match="signature"):
         verify_record(job, accepted, TERMS)
 
 
 def test_a_job_without_a_record_is_not_verified() -> None:
-    accepted = offer()
+    accepted = checked()
     job = job_with(record_for(accepted)).model_copy(update={"record": None})
     with pytest.raises(RecordRefused, match="no usage record"):
         verify_record(job, accepted, TERMS)

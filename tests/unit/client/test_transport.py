@@ -10,7 +10,7 @@ from app.client.client import Client, Clock
 from app.client.errors import AnswerMalformed, GatewayUnreachable, ProblemError
 from app.client.transport import ATTEMPTS, MAX_ANSWER_BYTES, Call, Transport
 from app.client.wallet import Wallet
-from tests.unit.client.gateway import TERMS, WALLET_KEY, job_with, offer, record_for
+from tests.unit.client.gateway import TERMS, WALLET_KEY, checked, job_with, record_for
 
 Handler = Callable[[httpx.Request], httpx.Response]
 LOOK = Call(method="GET", path="/v1/models", headers={})
@@ -22,7 +22,7 @@ def transport(handler: Handler, pauses: list[float] | None = None) -> Transport:
 
 
 def test_retrying_after_a_lost_answer_sends_the_same_bytes_and_cannot_pay_twice() -> None:
-    accepted = offer()
+    accepted = checked()
     bodies: list[bytes] = []
 
     def lose_the_first_answer(request: httpx.Request) -> httpx.Response:
@@ -40,7 +40,7 @@ def test_retrying_after_a_lost_answer_sends_the_same_bytes_and_cannot_pay_twice(
 
 
 def test_accepting_an_offer_again_signs_the_same_authorization() -> None:
-    accepted = offer()
+    accepted = checked()
     bodies: list[bytes] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -124,7 +124,7 @@ def test_a_read_access_is_signed_once_and_its_header_stays_under_4_kb() -> None:
 
     def answer(request: httpx.Request) -> httpx.Response:
         seen.append(request.headers["Authorization"])
-        accepted = offer()
+        accepted = checked()
         return httpx.Response(200, json=job_with(record_for(accepted)).model_dump(mode="json"))
 
     now = [1_790_000_000.0]

@@ -1,6 +1,5 @@
 """Work, answers and DONEs for pure tests."""
 
-from fractions import Fraction
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +11,6 @@ from ledger.commitment import request_digest
 from ledger.money import Nano
 from ledger.statement import SupplierStatement
 from pricing.charge import max_charge
-from pricing.floor import Speeds
 from pricing.rates import Rates
 from supplier_agent.identity import DeviceKey
 from supplier_agent.protocol import Answer, Done, Usage
@@ -20,7 +18,7 @@ from supplier_agent.protocol import Answer, Done, Usage
 KEY = DeviceKey(b"k" * 32)
 PUBLIC = Ed25519PublicKey.from_public_bytes(KEY.public)
 RATES = Rates(Nano(2_000_000_000), Nano(9_000_000_000), Nano(1_000))
-RELEASE = ServedRelease("model", "ab" * 32, lambda text: len(text.split()))
+RELEASE = ServedRelease("model", "ab" * 32, lambda text: len(text.split()), SlotSpeeds(300, 20))
 SALT = b"s" * 32
 REQUEST = b'{"max_output_tokens":64}'
 
@@ -32,7 +30,7 @@ def work(
     deadline: float = 160.0,
     claimed: SlotSpeeds | None = None,
 ) -> Work:
-    """A lease at authorized speeds of 300 and 20 tokens per second, or the claimed ones."""
+    """A lease on a slot of 300 and 20 tokens per second, or the claimed speeds."""
     accepted = AcceptedWork(
         lease_id=UUID(int=1),
         job_id=UUID(int=2),
@@ -48,12 +46,10 @@ def work(
         request=REQUEST,
         remaining_seconds=60,
     )
-    speeds = claimed or SlotSpeeds(300, 20)
     return Work(
         accepted=accepted,
         deployment="gpu0",
-        speeds=speeds,
-        authorized=speeds.no_slower_than(Speeds(Fraction(300), Fraction(20))),
+        speeds=claimed or SlotSpeeds(300, 20),
         deadline=deadline,
     )
 

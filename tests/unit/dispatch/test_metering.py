@@ -1,11 +1,14 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.dispatch.errors import AttemptFault
-from app.dispatch.metering import meter
+from app.dispatch.metering import MAX_CHARACTERS_PER_TOKEN, meter
+from app.dispatch.work import SlotSpeeds
 from ledger.statement import SupplierStatement
-from supplier_agent.protocol import Usage
+from supplier_agent.protocol import Answer, Usage
 from tests.unit.dispatch.samples import PUBLIC, RELEASE, answer, done, work
 
 
@@ -29,6 +32,25 @@ def test_an_honest_result_is_charged_as_reported() -> None:
     )
     assert metered.statement_digest == statement.digest()
     assert metered.cap_ms == 885  # 1.5 x (12 / 300 + 11 / 20) s
+
+
+def test_a_supplier_that_calls_itself_slow_is_paid_no_more_slot_time_than_prices_cover() -> None:
+    """At 1 token a second a hundred tokens would have been paid for 150 s."""
+    slow, given_answer = replace(work(), speeds=SlotSpeeds(1, 1)), answer()
+    priced = replace(RELEASE, priced=SlotSpeeds(300, 20))
+
+    metered = meter(slow, done(given_answer, slow), given_answer, release=priced, key=PUBLIC)
+
+    assert metered.cap_ms == 885  # as if it were as fast as the price says
+
+
+def test_a_supplier_that_claims_to_be_slow_is_paid_for_no_more_slot_time() -> None:
+    caps = []
+    for claimed in (SlotSpeeds(300, 20), SlotSpeeds(75, 5), SlotSpeeds(600, 40)):
+        lease, given_answer = work(claimed=claimed), answer()
+        told = done(given_answer, lease)
+        caps.append(meter(lease, told, given_answer, release=RELEASE, key=PUBLIC).cap_ms)
+    assert caps == [885, 885, 443]
 
 
 @given(
@@ -92,3 +114,15 @@ def test_a_statement_about_another_lease_is_a_fault() -> None:
     with pytest.raises(AttemptFault) as fault:
         meter(lease, replayed, given_answer, release=RELEASE, key=PUBLIC)
     assert fault.value.reason == "statement"
+
+
+def test_more_text_than_the_ceiling_can_hold_is_a_fault_before_it_is_counted() -> None:
+    lease = work()
+    usage = Usage(input_tokens=12, cached_input_tokens=4, output_tokens=64)
+    given_answer = Answer("a" * (64 * MAX_CHARACTERS_PER_TOKEN + 1), "length", usage)
+    uncounted = replace(RELEASE, count_text=lambda _text: pytest.fail("counted"))
+
+    with pytest.raises(AttemptFault) as fault:
+        meter(lease, done(given_answer, lease), given_answer, release=uncounted, key=PUBLIC)
+
+    assert (fault.value.reason, fault.value.blame) == ("over-ceiling", True)

@@ -2,6 +2,7 @@ import json
 from uuid import UUID
 
 import pytest
+import rfc8785
 from eth_utils.address import to_checksum_address
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,6 +118,20 @@ def test_canonical_json_is_json_of_the_same_value(value: object) -> None:
     read = json.loads(data, parse_int=as_ecmascript_reads)
     assert read == value
     assert canonical_json(read) == data
+
+
+plain_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.text(),
+    lambda held: (
+        st.lists(held, max_size=4) | st.dictionaries(st.text(max_size=6), held, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(plain_values)
+def test_the_fast_form_of_values_without_fractions_is_rfc_8785s(value: object) -> None:
+    assert canonical_json(value) == rfc8785.dumps(value)  # type: ignore[arg-type]
 
 
 def test_canonical_json_sorts_keys_by_utf16_and_escapes_as_rfc_8785_says() -> None:

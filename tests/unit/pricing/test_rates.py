@@ -9,7 +9,7 @@ from ledger.money import MAX_NANO, Nano
 from pricing.curve import DEFAULT_CURVE, Curve
 from pricing.errors import AmountOutOfRange, BadMargin, BadSpeed, BadTokens, RunTooLong
 from pricing.floor import Floor
-from pricing.rates import Rates, covered_ask, rates_for, run_seconds
+from pricing.rates import Rates, ask_at, covered_ask, rates_for, run_seconds
 from tests.unit.pricing.strategies import FLOORS, LOADS, RATES, SPEEDS, curves
 
 FLOOR = Floor(Nano(3), Nano(1_000), Nano(7))
@@ -66,6 +66,20 @@ def test_no_dearer_ask_is_covered_for_every_mix(
     dearer = covered_ask(rates, prefill, decode, margin_ppm) + 1
     cost = dearer * Fraction(1_000_000 + margin_ppm, 10**6)
     assert cost > min(prefill * rates.input_rate, decode * rates.output_rate) / 10**6
+
+
+@given(FLOORS, curves(), LOADS, SPEEDS, SPEEDS, st.integers(0, 10**6))
+def test_an_ask_that_the_floor_covers_grows_with_the_curve_and_stays_covered(
+    floor: Floor, curve: Curve, load_ppm: int, prefill: Fraction, decode: Fraction, margin_ppm: int
+) -> None:
+    flat = Rates(floor.input_rate, floor.output_rate, floor.per_request)
+    at_floor = covered_ask(flat, prefill, decode, margin_ppm)
+    ask = ask_at(at_floor, curve, load_ppm)
+    assert (
+        at_floor
+        <= ask
+        <= covered_ask(rates_for(floor, curve, load_ppm), prefill, decode, margin_ppm)
+    )
 
 
 @pytest.mark.parametrize(("prefill", "decode"), [(0, 1), (1, 0), (-1, 1)])

@@ -8,8 +8,11 @@ import pytest
 from app.quotes.errors import QuoteForged, RequestMismatch
 from app.quotes.quote import (
     Asked,
+    IssuedQuotes,
     Presented,
     Priced,
+    QuoteKey,
+    SignedQuote,
     Validity,
     authorization_for,
     make_quote,
@@ -57,8 +60,8 @@ def presented() -> Presented:
     return Presented(signed.quote, signed.signature, REQUEST, SALT, authorization, signature)
 
 
-def check(given: Presented) -> None:
-    verify_acceptance(given, quote_signer=GATEWAY.address, domain=DOMAIN)
+def check(given: Presented, issued: IssuedQuotes | None = None) -> None:
+    verify_acceptance(given, QuoteKey(GATEWAY.address, DOMAIN, issued or IssuedQuotes()))
 
 
 def test_a_complete_acceptance_passes_and_its_maximum_is_rounded_up() -> None:
@@ -160,3 +163,23 @@ def test_high_s_and_a_v_of_zero_or_one_are_refused() -> None:
 def test_a_contract_wallets_signature_is_named_as_such() -> None:
     with pytest.raises(ContractWalletUnsupported):
         check(replace(presented(), signature=b"\x01" * 130))
+
+
+def test_a_quote_signed_here_needs_no_recovery_and_its_signature_must_still_be_ours() -> None:
+    given = presented()
+    issued = IssuedQuotes()
+    issued.add(SignedQuote(given.quote, given.quote.digest(DOMAIN), given.quote_signature))
+
+    check(given, issued)
+    forged = replace(given, quote_signature=BUYER.sign(given.quote.digest(DOMAIN)))
+    with pytest.raises(QuoteForged):
+        check(forged, issued)
+
+
+def test_only_so_many_quotes_are_remembered_the_oldest_forgotten_first() -> None:
+    issued = IssuedQuotes(remembered=2)
+    quote = presented().quote
+    for number in range(3):
+        issued.add(SignedQuote(quote, bytes([number]) * 32, b"s"))
+
+    assert [issued.has(bytes([number]) * 32, b"s") for number in range(3)] == [False, True, True]

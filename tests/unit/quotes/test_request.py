@@ -1,4 +1,5 @@
 import json
+import re
 
 import msgspec
 import pytest
@@ -9,7 +10,7 @@ from pydantic import ValidationError
 from app.kit.errors import KitError
 from app.kit.raw_routes import decoded
 from app.quotes.errors import BadSchema
-from app.quotes.response_format import MAX_SCHEMA_BYTES, check_response_format
+from app.quotes.response_format import MAX_SCHEMA_BYTES, MAX_SUBSCHEMAS, check_response_format
 from app.quotes.schemas import InferenceRequestIn
 from supplier_agent.protocol import InferenceRequest
 
@@ -85,6 +86,35 @@ def test_a_valid_schema_is_taken(schema: dict[str, object]) -> None:
     check_response_format(with_schema(schema))
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": [*range(3_200), "x"]},
+        {"required": [*range(3_200), "x"]},
+        {"anyOf": [{"a": 1}] * (MAX_SUBSCHEMAS + 1)},
+        {"properties": {f"p{number}": True for number in range(MAX_SUBSCHEMAS + 1)}},
+    ],
+    ids=["types", "names", "alternatives", "properties"],
+)
+def test_a_schema_that_costs_a_checker_or_an_engine_seconds_is_refused(
+    schema: dict[str, object],
+) -> None:
+    """The general validator took 7 s for the first, llama.cpp 13 s for a larger last one."""
+    with pytest.raises(BadSchema):
+        check_response_format(with_schema(schema))
+
+
+def test_no_pattern_of_a_schema_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's compiler took 14 s for a case-insensitive class of 1,500 ranges."""
+    compiled: list[object] = []
+    monkeypatch.setattr(re, "compile", compiled.append)
+    classes = "".join(f"{chr(0x100 + number)}-\uffff" for number in range(1_500))
+
+    check_response_format(with_schema({"type": "string", "pattern": f"(?i)[{classes}]"}))
+
+    assert not compiled
+
+
 def deep(levels: int) -> dict[str, object]:
     schema: dict[str, object] = {}
     for _ in range(levels):
@@ -103,6 +133,20 @@ def deep(levels: int) -> dict[str, object]:
         {"properties": {"a": {"$ref": "file:///etc/passwd"}}},
         {"enum": ["x" * MAX_SCHEMA_BYTES]},
         deep(30),
+        {"type": ["string", "string"]},
+        {"type": []},
+        {"properties": {"a": "string"}},
+        {"anyOf": []},
+        {"items": [{"type": "string"}]},
+        {"required": ["a", "a"]},
+        {"required": [1]},
+        {"minLength": -1},
+        {"minLength": True},
+        {"maxItems": 1.5},
+        {"multipleOf": 0},
+        {"uniqueItems": "yes"},
+        {"pattern": 1},
+        {"enum": "a"},
     ],
 )
 def test_a_schema_that_is_wrong_large_deep_or_refers_elsewhere_is_refused(

@@ -220,6 +220,10 @@ def upgrade() -> None:
             "halted_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False
         ),
         sa.Column("cleared_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("cleared_because", sa.Text(), nullable=True),
+        sa.CheckConstraint(
+            "(cleared_at IS NULL) = (cleared_because IS NULL)", name=op.f("ck_ledger_halt_cleared")
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_ledger_halt")),
         schema="offpeak",
     )
@@ -232,6 +236,7 @@ def upgrade() -> None:
         sa.Column("floor_input", sa.BigInteger(), nullable=False),
         sa.Column("floor_output", sa.BigInteger(), nullable=False),
         sa.Column("floor_per_request", sa.BigInteger(), nullable=False),
+        sa.Column("floor_ask", sa.BigInteger(), nullable=False),
         sa.Column("curve_version", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("release", "region", "at", name=op.f("pk_price_point")),
         schema="offpeak",

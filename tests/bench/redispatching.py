@@ -1,23 +1,21 @@
 """How long a killed agent's job is without a slot: from the broken socket to the next RUN.
 
-Bar (design/bars.md): p50 <= 300 ms while spare slots exist. Run from the repository's root:
-`python -m tests.bench.redispatch`. Real Postgres with fsync, no Valkey, two scripted agents.
+Real Postgres with fsync, no Valkey, two scripted agents.
 """
 
-import asyncio
-import statistics
 import time
+from collections.abc import Sequence
 
 from app.db.migrate import migrate
 from app.dispatch.service import served_releases
+from app.dispatch.work import SlotSpeeds
 from app.embedded.postgres import EmbeddedPostgres, PostgresOptions
 from app.models.catalogue import Catalogue
 from app.models.tokenizer import CountingTokenizer
+from tests.bench.measure import MILLI, Effort, Measurement, Row, at_most, median, run_async
 from tests.integration.dispatch.gateways import Gateway, World, gateway, open_world
 from tests.integration.dispatch.scripted_agent import ScriptedAgent
 from tests.integration.seed import fund_wallet, register_agent
-
-ROUNDS = 20
 
 
 async def offering(world: World, replica: Gateway) -> ScriptedAgent:
@@ -32,17 +30,20 @@ async def offering(world: World, replica: Gateway) -> ScriptedAgent:
     return agent
 
 
-async def measure(url: str) -> None:
+async def waits_for_slots(url: str, kills: int) -> list[float]:
+    """Return the seconds of each kill."""
     catalogue = Catalogue()
     releases = served_releases(
-        catalogue, lambda one: CountingTokenizer(one, catalogue.folder_of(one)).count_text
+        catalogue,
+        lambda one: CountingTokenizer(one, catalogue.folder_of(one)).count_text,
+        SlotSpeeds(300, 20),
     )
     world = open_world(url, None, releases)
     wallet = await fund_wallet(world.database)
     waits = []
     async with gateway(world, "bench") as replica:
         spare = await offering(world, replica)
-        for place in range(ROUNDS):
+        for place in range(kills):
             doomed = await offering(world, replica)
             placed = await world.accept(wallet)
             while placed.agent_id != doomed.seeded.agent_id:
@@ -59,18 +60,24 @@ async def measure(url: str) -> None:
             assert await replica.waiters.wait(placed.job_id, 20), place
         await spare.leave()
     await world.database.dispose()
-    waits.sort()
-    print(f"agents killed      {len(waits)}")
-    print(f"re-dispatch p50    {statistics.median(waits) * 1e3:6.1f} ms")
-    print(f"re-dispatch worst  {waits[-1] * 1e3:6.1f} ms")
+    return waits
 
 
-def main() -> None:
+def measure(effort: Effort) -> Sequence[Row]:
+    """Return the median and the worst."""
     with EmbeddedPostgres.start(PostgresOptions(fsync=True)) as postgres:
         url = postgres.create_database("bench")
         migrate(url)
-        asyncio.run(measure(url))
+        waits = run_async(waits_for_slots(url, effort.of(20, quick=3)))
+    return [
+        Row(
+            name="re-dispatch p50",
+            measured=median(waits) * MILLI,
+            unit="ms",
+            bar=at_most(300),
+            note=f"{len(waits)} agents killed; worst {max(waits) * MILLI:.0f} ms",
+        )
+    ]
 
 
-if __name__ == "__main__":
-    main()
+MEASUREMENTS = (Measurement("re-dispatch", measure),)

@@ -1,0 +1,48 @@
+"""Many agents in one process, some of them late with every heartbeat."""
+
+import asyncio
+from uuid import UUID
+
+from sqlalchemy import bindparam, text
+
+from app.db.engine import open_database
+from supplier_agent.protocol import HEARTBEAT_SECONDS, Heartbeat
+from tests.acceptance.site import Site
+from tests.integration.dispatch.scripted_agent import ScriptedAgent
+from tests.integration.seed import register_agent
+
+LATE_PERCENT = 30
+LATE_SECONDS = 5.0
+ONLINE = text(
+    "SELECT count(*) FROM offpeak.agent_session"
+    " WHERE agent_id IN :agents AND state = 'online' AND NOT stale"
+).bindparams(bindparam("agents", expanding=True))
+
+
+async def beating(site: Site, *, gateway: str, agents: int, beats: int) -> tuple[int, int]:
+    """Hold so many sessions for `beats` heartbeats each, every one late for 30 % of them.
+
+    Returns how many connections the gateway closed, and how many sessions are online at the end.
+    """
+    database = open_database(site.database_url, pool_size=5)
+    seeded = [await register_agent(database) for _ in range(agents)]
+    people = [ScriptedAgent(one, fingerprint="", region="elsewhere") for one in seeded]
+    url = site.urls[gateway].replace("http://", "ws://")
+    for person in people:
+        await person.dial(url)
+
+    async def beat(place: int) -> None:
+        late = place * 100 < agents * LATE_PERCENT
+        for seq in range(beats):
+            # the heartbeat's own pace, which is what is on trial
+            await asyncio.sleep(HEARTBEAT_SECONDS + (LATE_SECONDS if late else 0))
+            await people[place].say(Heartbeat(seq=seq))
+
+    await asyncio.gather(*(beat(place) for place in range(agents)))
+    closed = sum(person.closed.is_set() for person in people)
+    ids: list[UUID] = [one.agent_id for one in seeded]
+    async with database.transaction() as tx:
+        online = int(await tx.scalar(ONLINE, {"agents": ids}) or 0)
+    await asyncio.gather(*(person.leave() for person in people))
+    await database.dispose()
+    return closed, online

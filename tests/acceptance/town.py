@@ -1,0 +1,94 @@
+"""The site that many tests share: two gateways, a worker, two agents, stores of its own."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.acceptance.site import Site
+from tests.acceptance.stores import Stores
+
+GATEWAYS = ("gateway-a", "gateway-b")
+AGENTS = {"agent-1": "gateway-a", "agent-2": "gateway-b"}
+"""Each with the gateway that it dials."""
+ENGINES = ("engine-1", "engine-2")
+SLOTS = 16
+PACE_SECONDS = 0.03
+"""Between an engine's tokens, so that kills meet jobs in every stage."""
+FLAT_CURVE = "[[0, 1000000], [1000000, 1000000]]"
+"""Prices that do not follow the load, so that quotes of one second cost the same."""
+
+
+@dataclass
+class Town:
+    """Everything runs; whatever a test takes down comes back by `repair`."""
+
+    site: Site
+    stores: Stores
+
+    def repair(self) -> None:
+        """Start what does not run, at the usual pace; return once every slot can be bought."""
+        if not self.stores.is_postgres_up:
+            self.stores.start_postgres()
+        if not self.stores.is_valkey_up:
+            self.stores.start_valkey()
+        for name in (*GATEWAYS, "worker", *ENGINES, *AGENTS):
+            if not self.runs(name):
+                self.start(name)
+        for engine in ENGINES:
+            self.pace(engine, PACE_SECONDS)
+        self.wait_for_slots()
+
+    def runs(self, name: str) -> bool:
+        """Whether a process of this name runs."""
+        process = self.site.processes.get(name)
+        return process is not None and process.status() is None
+
+    def start(self, name: str) -> None:
+        """Start one of the processes, again where it was."""
+        if name in GATEWAYS:
+            self.site.gateway(name, offpeak_price_curve=FLAT_CURVE)
+        elif name == "worker":
+            self.site.worker()
+        elif name in ENGINES:
+            self.site.engine(name, slots=SLOTS, delay_seconds=PACE_SECONDS)
+        else:
+            engine = name.replace("agent", "engine")
+            self.site.agent(name, engine=engine, gateway=AGENTS[name], slots=SLOTS)
+
+    def kill_and_restart(self, name: str) -> None:
+        """SIGKILL a process or a store and start it again at once."""
+        if name == "postgres":
+            self.stores.kill_postgres()
+            self.stores.start_postgres()
+        elif name == "valkey":
+            self.stores.kill_valkey()
+            self.stores.start_valkey()
+        else:
+            self.site.kill(name)
+            self.start(name)
+
+    def stop(self, name: str, *, timeout_seconds: float = 60) -> int:
+        """SIGTERM a process; return its exit status."""
+        process = self.site.processes[name]
+        process.signal(signal.SIGTERM)
+        return process.wait(timeout_seconds)
+
+    def pace(self, engine: str, seconds: float) -> None:
+        """Let an engine answer honestly, with so long between two tokens."""
+        self.site.script(engine, fault="slow", delay_seconds=seconds)
+
+    def wait_for_slots(self, agents: int = len(AGENTS)) -> None:
+        """Return once the slots of so many agents can be bought at either gateway."""
+        for gateway in GATEWAYS:
+            self.site.wait_for_slots(SLOTS * agents, gateway=gateway)
+
+
+@contextmanager
+def running_town(folder: Path) -> Iterator[Town]:
+    """Start everything; end everything with the block."""
+    with Stores() as stores, Site(stores.database_url, stores.redis_url, folder) as site:
+        town = Town(site, stores)
+        town.repair()
+        yield town
