@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from uuid import UUID, uuid4
 
@@ -12,6 +13,7 @@ from websockets.asyncio.client import connect as dial
 from websockets.protocol import State
 
 from app.capacity.suppliers import SupplierService
+from app.db.engine import OPERATOR_ROLE, open_database
 from app.dispatch import endpoints
 from app.dispatch.loop import SUSPENDED
 from ledger.encoding import Address
@@ -24,6 +26,7 @@ from supplier_agent.protocol import (
 )
 from tests.integration.dispatch.conftest import AgentAt, NewAgent
 from tests.integration.dispatch.gateways import Gateway, World
+from tests.integration.dispatch.scripted_agent import ScriptedAgent
 from tests.integration.seed import AS_OPERATOR, ASSET, Wallet, register_agent
 
 
@@ -126,17 +129,34 @@ async def test_an_offer_that_turns_bad_is_withdrawn(
     assert agent.reasons()[1] == ""
 
 
+@pytest.fixture
+async def suppliers(world: World) -> AsyncIterator[SupplierService]:
+    """The operator's side of supply."""
+    database = open_database(world.owner_url, pool_size=2, role=OPERATOR_ROLE)
+    yield SupplierService(database, asset=Address(ASSET))
+    await database.dispose()
+
+
+async def supplier_of(world: World, agent: ScriptedAgent) -> UUID:
+    """The supplier that an agent is registered for."""
+    found = await world.row(
+        "SELECT supplier_id FROM offpeak.agent WHERE id = :id", id=agent.seeded.agent_id
+    )
+    return UUID(str(found["supplier_id"]))
+
+
 async def test_a_suspended_agent_gets_nothing_new_finishes_what_runs_and_then_leaves(
-    world: World, replica: Gateway, wallet: Wallet, agent_at: AgentAt
+    world: World,
+    replica: Gateway,
+    wallet: Wallet,
+    agent_at: AgentAt,
+    suppliers: SupplierService,
 ) -> None:
     agent = await agent_at(replica)
     placed = await world.accept(wallet)
     replica.start(placed)
     run = await agent.next_run()
-    supplier = await world.row(
-        "SELECT supplier_id AS id FROM offpeak.agent WHERE id = :id", id=agent.seeded.agent_id
-    )
-    await SupplierService(world.database, asset=Address(ASSET)).suspend(UUID(str(supplier["id"])))
+    await suppliers.suspend(await supplier_of(world, agent))
     assert (await world.accept(wallet)).code == "no_slot"
     await agent.offer()
     await agent.until(lambda: agent.reasons() == [SUSPENDED])
@@ -149,19 +169,20 @@ async def test_a_suspended_agent_gets_nothing_new_finishes_what_runs_and_then_le
 
 
 async def test_a_suspended_agent_that_is_let_in_again_offers_again(
-    world: World, replica: Gateway, wallet: Wallet, agent_at: AgentAt
+    world: World,
+    replica: Gateway,
+    wallet: Wallet,
+    agent_at: AgentAt,
+    suppliers: SupplierService,
 ) -> None:
     agent = await agent_at(replica)
     placed = await world.accept(wallet)
     replica.start(placed)
     await agent.next_run()
-    found = await world.row(
-        "SELECT supplier_id AS id FROM offpeak.agent WHERE id = :id", id=agent.seeded.agent_id
-    )
-    suppliers, supplier_id = SupplierService(world.database, asset=Address(ASSET)), found["id"]
-    await suppliers.suspend(UUID(str(supplier_id)))
+    supplier_id = await supplier_of(world, agent)
+    await suppliers.suspend(supplier_id)
     await agent.until(lambda: agent.reasons() == [SUSPENDED])
-    await suppliers.authorize(UUID(str(supplier_id)))
+    await suppliers.authorize(supplier_id)
     await agent.until(lambda: agent.reasons() == [SUSPENDED, ""])
     await agent.offer()
     await world.until(
