@@ -18,6 +18,7 @@ from app.db.engine import Database, DatabaseLimits, open_database
 from app.db.migrate import head_revision
 from app.dispatch.dispatcher import DispatchParts
 from app.dispatch.metrics import DispatchMetrics
+from app.dispatch.offers import SpeedLimits
 from app.dispatch.service import DispatchNeeds, DispatchService, served_releases
 from app.dispatch.work import SlotSpeeds
 from app.jobs.waiters import JobWaiters
@@ -102,7 +103,8 @@ def build_gateway(settings: Settings) -> Gateway:
     metrics = Metrics()
     market_loop = MarketLoop(
         database,
-        fresh=timedelta(seconds=settings.fresh_seconds),
+        rules,
+        stale=timedelta(seconds=settings.price_stale_seconds),
         watch=lambda snapshot: show_slots(snapshot, metrics),
     )
     market = MarketService(
@@ -137,11 +139,10 @@ def build_gateway(settings: Settings) -> Gateway:
             releases=served_releases(
                 catalogue,
                 lambda release: counter.tokenizer(release).count_text,
-                SlotSpeeds(
-                    settings.prior_prefill_tokens_per_second,
-                    settings.prior_decode_tokens_per_second,
-                ),
+                speed_limits(settings).prior,
             ),
+            market=market,
+            speed_limits=speed_limits(settings),
         ),
         DispatchNeeds(
             records=records,
@@ -243,10 +244,18 @@ def price_rules(settings: Settings) -> PriceRules:
             overhead=parse_amount(settings.prior_overhead),
         ),
         margin_ppm=settings.price_margin_ppm,
-        curve=Curve(version=settings.price_curve_version, points=settings.price_curve),
+        curve=Curve.of(settings.price_curve),
         window=timedelta(seconds=settings.floor_window_seconds),
         cost_age=timedelta(seconds=settings.floor_refresh_seconds),
     )
+
+
+def speed_limits(settings: Settings) -> SpeedLimits:
+    """Return what agents may claim of their speeds."""
+    prior = SlotSpeeds(
+        settings.prior_prefill_tokens_per_second, settings.prior_decode_tokens_per_second
+    )
+    return SpeedLimits(prior, settings.slowest_speed_ppm)
 
 
 def show_slots(snapshot: MarketSnapshot, metrics: Metrics) -> None:

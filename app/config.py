@@ -69,7 +69,8 @@ class Settings(BaseSettings):
 
     # Where this process listens and how others reach it.
     public_url: str = Field(
-        default="http://127.0.0.1:8700", description="Where buyers and agents reach the gateway."
+        default="http://127.0.0.1:8700",
+        description="Where buyers and agents reach the gateway; the OpenAPI document names it.",
     )
     host: str = Field(default="127.0.0.1", description="Address to listen on.")
     port: int = Field(
@@ -164,9 +165,6 @@ class Settings(BaseSettings):
     floor_refresh_seconds: Seconds = Field(
         default=30, description="How long measured cost sums are reused."
     )
-    fresh_seconds: Seconds = Field(
-        default=15, description="An agent unheard for so long gets no new work."
-    )
     market_keep_seconds: Seconds = Field(
         default=30 * 86_400, description="How long price points and capacity events are kept."
     )
@@ -196,11 +194,14 @@ class Settings(BaseSettings):
     prior_overhead: Amount = Field(
         default="0.000005000", description="Gateway and payment cost of one request."
     )
+    slowest_speed_ppm: int = Field(
+        default=50_000,
+        ge=0,
+        le=1_000_000,
+        description="Offers below this share of the prior's speeds are refused, in millionths.",
+    )
     price_margin_ppm: Ppm = Field(
         default=150_000, description="Margin on top of cost, in millionths."
-    )
-    price_curve_version: int = Field(
-        default=1, ge=1, description="Number of the curve; raise it with every change."
     )
     price_curve: tuple[tuple[Ppm, Ppm], ...] = Field(
         default=(

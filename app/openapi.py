@@ -27,10 +27,14 @@ Document = dict[str, Any]
 
 
 def document(app: FastAPI, raw: Sequence[RawRoute]) -> Document:
-    """Return the document, made once per application."""
+    """Return the document, made once per application; it names the gateway's public address."""
     if app.openapi_schema is None:
         made = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=app.routes
+            title=app.title,
+            version=app.version,
+            description=app.description,
+            routes=app.routes,
+            servers=[{"url": app.state.gateway.settings.public_url}],
         )
         add_raw_routes(made, raw)
         for operations in made["paths"].values():

@@ -1,5 +1,6 @@
 """How prices rise with load: a configured, monotone, piecewise-linear table."""
 
+import hashlib
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,7 +18,8 @@ class Curve:
     """Multipliers of the cost floor by load; between two points it is a straight line.
 
     Points are (load, multiplier), both in ppm: loads rise strictly from 0 to 1,000,000,
-    multipliers never fall and are above zero. The version goes into price points and quotes.
+    multipliers never fall and are above zero. The version goes into price points and quotes;
+    `of` makes it from the points, so that one version is one curve.
     """
 
     version: int
@@ -39,6 +41,19 @@ class Curve:
             if next_multiplier < multiplier:
                 raise BadCurve(f"multipliers must not fall: {multiplier} then {next_multiplier}")
 
+    @classmethod
+    def of(cls, points: tuple[tuple[int, int], ...]) -> "Curve":
+        """Return a curve whose version is the first 31 bits of its points' SHA-256, at least 1.
+
+        Hashed as ASCII `load:multiplier`, in ppm, joined by commas.
+
+        Raises:
+            BadCurve: prices may not follow these points.
+        """
+        text = ",".join(f"{load}:{multiplier}" for load, multiplier in points)
+        digest = hashlib.sha256(text.encode()).digest()
+        return cls(max(int.from_bytes(digest[:4]) >> 1, 1), points)
+
     def multiplier_ppm(self, load_ppm: int) -> int:
         """Return the multiplier at a load, both in ppm, rounded up.
 
@@ -55,8 +70,7 @@ class Curve:
         return multiplier - -rise // (next_load - load)
 
 
-DEFAULT_CURVE = Curve(
-    version=1,
-    points=((0, 1_000_000), (500_000, 1_000_000), (800_000, 1_250_000), (1_000_000, 2_000_000)),
+DEFAULT_CURVE = Curve.of(
+    ((0, 1_000_000), (500_000, 1_000_000), (800_000, 1_250_000), (1_000_000, 2_000_000))
 )
 """Flat to half load, then a quarter dearer at 0.8 and twice the floor when full."""

@@ -18,11 +18,23 @@ class NoFreshOffer(CapacityError):
 
     code = "no-capacity"
 
-    def __init__(self, *, release: str, region: str | None, retry_after_seconds: int = 5) -> None:
+    def __init__(
+        self,
+        *,
+        release: str,
+        region: str | None,
+        too_dear: int = 0,
+        retry_after_seconds: int = 5,
+    ) -> None:
+        """Take the market; `too_dear` deployments of it ask more than the present price covers."""
         where = f" in {region}" if region else ""
-        super().__init__(f"no slot for {release} is on fresh offer{where}")
+        why = f"no slot for {release} is on fresh offer{where}"
+        if too_dear:
+            why += f" at an ask that the present price covers; {too_dear} ask for more"
+        super().__init__(why)
         self.release = release
         self.region = region
+        self.too_dear = too_dear
         self.retry_after_seconds = retry_after_seconds
 
 

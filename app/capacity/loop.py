@@ -1,22 +1,30 @@
 """Two loops: the worker's, which writes a price point a second, and the gateway's, which reads."""
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from uuid import UUID
 
 import structlog
 
 from app.capacity.costs import PriorCost, measured_totals
-from app.capacity.market import MarketSnapshot, PricePoint
+from app.capacity.market import Market, MarketSnapshot, Price, PricePoint, market_of
+from app.capacity.placement import DeploymentOffer
 from app.capacity.repository import CapacityRepository, MarketKey
 from app.db.engine import Database
 from ledger.money import Nano
 from pricing.curve import Curve
 from pricing.errors import NoCapacity
-from pricing.floor import NOTHING_MEASURED, CostTotals, Floor, blended_speeds, cost_floor
+from pricing.floor import (
+    NOTHING_MEASURED,
+    CostTotals,
+    Floor,
+    blended_speeds,
+    cost_floor,
+)
 from pricing.load import CapacityEvent, load_ppm, smoothed_load
-from pricing.rates import Rates, covered_ask
+from pricing.rates import Rates, ask_at, covered_ask, rates_for
 
 log = structlog.get_logger()
 
@@ -43,6 +51,18 @@ class PriceRules:
         speeds = blended_speeds(prior, measured)
         rates = Rates(floor.input_rate, floor.output_rate, floor.per_request)
         return floor, covered_ask(rates, speeds.prefill, speeds.decode, self.margin_ppm)
+
+    def price(self, point: PricePoint) -> Price:
+        """Return the price that follows from a price point."""
+        return Price(
+            rates_for(point.floor, self.curve, point.load_ppm),
+            ask_at(point.floor_ask, self.curve, point.load_ppm),
+        )
+
+    def least_price(self, measured: CostTotals) -> Price:
+        """Return the price at no load, for a market that has no price point yet."""
+        floor, ask = self.floor(measured)
+        return Price(rates_for(floor, self.curve, 0), ask_at(ask, self.curve, 0))
 
 
 class CostReader:
@@ -80,6 +100,9 @@ class PricePointLoop:
     async def run_once(self, *, monotonic: float) -> int:
         """Mark silent agents stale, then store this second's points; return how many.
 
+        The load is that of the deployments whose ask the floor covers: an offer that only a
+        dearer price could buy neither dampens the price nor calls for it.
+
         Returns 0 when another worker holds the writer's lock.
         """
         async with self._database.transaction() as tx:
@@ -89,17 +112,23 @@ class PricePointLoop:
             await capacity.mark_stale()
             now = await capacity.now()
             costs = await self._costs.read(capacity, monotonic=monotonic)
+            asks = await capacity.asks()
             points: list[tuple[MarketKey, PricePoint]] = []
             for key, events in (await capacity.events(now=now)).items():
-                load = current_load(events, now_us=int(now.timestamp() * 1_000_000))
+                measured = costs.get(key.release, NOTHING_MEASURED)
+                floor, floor_ask = self._rules.floor(measured)
+                ceiling = self._rules.least_price(measured).ask
+                sold = [
+                    each for each in events if asks.get(UUID(str(each.deployment)), 0) <= ceiling
+                ]
+                load = current_load(sold, now_us=int(now.timestamp() * 1_000_000))
                 if load is None:
                     continue
-                floor, ask = self._rules.floor(costs.get(key.release, NOTHING_MEASURED))
                 point = PricePoint(
                     at=now.replace(microsecond=0),
                     load_ppm=load,
                     floor=floor,
-                    floor_ask=ask,
+                    floor_ask=floor_ask,
                     curve_version=self._rules.curve.version,
                 )
                 points.append((key, point))
@@ -125,13 +154,23 @@ class MarketLoop:
     def __init__(
         self,
         database: Database,
+        rules: PriceRules,
         *,
-        fresh: timedelta,
+        stale: timedelta,
         watch: Callable[[MarketSnapshot], None],
     ) -> None:
-        """Take how long an agent is fresh; `watch` is shown each new view, for the metrics."""
+        """Take the rules.
+
+        Args:
+            database: Where markets are read.
+            rules: The configured part of prices.
+            stale: How old a price point may be; of an older one only the floor counts, and tells
+                which offers could be sold.
+            watch: Is shown each new view, for the metrics.
+        """
         self._database = database
-        self._fresh = fresh
+        self._rules = rules
+        self._stale = stale
         self._watch = watch
         self._snapshot: MarketSnapshot | None = None
 
@@ -144,13 +183,43 @@ class MarketLoop:
         """Read the market and keep the view."""
         async with self._database.transaction() as tx:
             capacity = CapacityRepository(tx)
-            markets = await capacity.markets(fresh=self._fresh)
-            deployments = await capacity.deployments(fresh=self._fresh)
+            points = await capacity.latest_points()
+            deployments = await capacity.deployments()
             read_at = await capacity.now()
-        self._snapshot = MarketSnapshot(read_at, time.monotonic(), tuple(markets), deployments)
+        read_monotonic = time.monotonic()
+        offers = by_market(deployments)
+        markets = tuple(
+            self._market(key, offers.get(key, []), points.get(key), now=read_at)
+            for key in sorted({*offers, *points}, key=lambda key: (key.release, key.region))
+        )
+        self._snapshot = MarketSnapshot(read_at, read_monotonic, markets, deployments)
         self._watch(self._snapshot)
         return self._snapshot
+
+    def _market(
+        self,
+        key: MarketKey,
+        offers: list[DeploymentOffer],
+        point: PricePoint | None,
+        *,
+        now: datetime,
+    ) -> Market:
+        if point is None:
+            price = self._rules.least_price(NOTHING_MEASURED)
+        elif now - point.at > self._stale:
+            price = self._rules.price(replace(point, load_ppm=0))
+        else:
+            price = self._rules.price(point)
+        return market_of((key.release, key.region), offers, point=point, price=price)
 
     async def run_round(self) -> None:
         """Do as `run_once`, now. While the database is away the last view only grows older."""
         await self.run_once()
+
+
+def by_market(deployments: Iterable[DeploymentOffer]) -> dict[MarketKey, list[DeploymentOffer]]:
+    """Return deployments by the market that they serve."""
+    found: dict[MarketKey, list[DeploymentOffer]] = {}
+    for one in deployments:
+        found.setdefault(MarketKey(one.release, one.region), []).append(one)
+    return found

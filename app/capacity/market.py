@@ -1,5 +1,6 @@
 """What is on offer right now, and the choice of a market to quote from. Pure."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -7,6 +8,7 @@ from app.capacity.errors import NoFreshOffer, PriceStale
 from app.capacity.placement import DeploymentOffer
 from ledger.money import Nano
 from pricing.floor import Floor
+from pricing.rates import Rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +24,16 @@ class PricePoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Price:
+    """What one unit costs now, and the dearest ask that it covers (nano per slot-second)."""
+
+    rates: Rates
+    ask: Nano
+
+
+@dataclass(frozen=True, slots=True)
 class Offer:
-    """The fresh deployments of one release and region together."""
+    """Several deployments of one release and region together."""
 
     deployments: int
     offered: int
@@ -40,14 +50,57 @@ class Offer:
         return max(self.offered - self.occupied, 0)
 
 
+def together(deployments: Sequence[DeploymentOffer]) -> Offer | None:
+    """Return deployments of one market together, None when there are none."""
+    if not deployments:
+        return None
+    activity = [one.gpu_activity_ppm for one in deployments if one.gpu_activity_ppm is not None]
+    return Offer(
+        deployments=len(deployments),
+        offered=sum(one.offered for one in deployments),
+        occupied=sum(one.occupied for one in deployments),
+        dearest_ask=max(one.ask for one in deployments),
+        slowest_prefill=min(one.prefill for one in deployments),
+        slowest_decode=min(one.decode for one in deployments),
+        gpu_activity_ppm=sum(activity) // len(activity) if activity else None,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Market:
-    """One release in one region; `offer` is None when no fresh deployment serves it."""
+    """One release in one region.
+
+    `offer` is what its present price covers, None when that is nothing; `too_dear` counts the
+    deployments that ask for more. Only what is covered can be sold, so only that is shown, sizes
+    runs and is a market.
+    """
 
     release: str
     region: str
     offer: Offer | None
     point: PricePoint | None
+    price: Price
+    too_dear: int = 0
+
+
+def market_of(
+    place: tuple[str, str],
+    deployments: Sequence[DeploymentOffer],
+    *,
+    point: PricePoint | None,
+    price: Price,
+) -> Market:
+    """Return the market of a (release, region) from its fresh deployments and its price."""
+    release, region = place
+    covered = [one for one in deployments if one.ask <= price.ask]
+    return Market(
+        release=release,
+        region=region,
+        offer=together(covered),
+        point=point,
+        price=price,
+        too_dear=len(deployments) - len(covered),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +134,7 @@ class PricedMarket:
     region: str
     offer: Offer
     point: PricePoint
+    price: Price
 
 
 def choose_market(
@@ -96,16 +150,18 @@ def choose_market(
         stale: How old a price point may be.
 
     Raises:
-        NoFreshOffer: no fresh deployment offers a slot. PriceStale: the price point is too old
-            or there is none yet.
+        NoFreshOffer: no fresh deployment offers a slot at an ask that the present price covers.
+        PriceStale: the price point is too old or there is none yet.
     """
+    markets = [each for each in snapshot.markets_of(release) if region in {None, each.region}]
     candidates = [
         (market, market.offer)
-        for market in snapshot.markets_of(release)
-        if region in {None, market.region} and market.offer is not None and market.offer.offered
+        for market in markets
+        if market.offer is not None and market.offer.offered
     ]
     if not candidates:
-        raise NoFreshOffer(release=release, region=region)
+        too_dear = sum(market.too_dear for market in markets)
+        raise NoFreshOffer(release=release, region=region, too_dear=too_dear)
     market, offer = max(candidates, key=lambda pair: pair[1].free)
     limit = int(stale.total_seconds())
     if market.point is None:
@@ -113,4 +169,4 @@ def choose_market(
     age = now - market.point.at
     if age > stale:
         raise PriceStale(age_seconds=int(age.total_seconds()), limit_seconds=limit)
-    return PricedMarket(market.release, market.region, offer, market.point)
+    return PricedMarket(market.release, market.region, offer, market.point, market.price)

@@ -6,9 +6,13 @@ on locked rows; what is decided here is who may be asked at all, and how load is
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
 
 from ledger.money import Nano
+
+FRESH = timedelta(seconds=15)
+"""An agent unheard for so long gets no new work; `offpeak._fresh_for()` is the same."""
 
 MAX_CANDIDATES = 32
 """More would cost every accept of a release more than a better choice is worth."""
@@ -25,6 +29,10 @@ class DeploymentOffer:
     ask: Nano
     offered: int
     occupied: int
+    prefill: int
+    """Tokens per second of one slot, at least 1; so is `decode`."""
+    decode: int
+    gpu_activity_ppm: int | None = None
 
 
 def candidates(

@@ -3,15 +3,17 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, case, func, select, text
+from sqlalchemy import ColumnElement, and_, case, func, or_, select, text
 from sqlalchemy.dialects.postgresql import distinct_on, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.capacity.costs import BookedSums
-from app.capacity.market import Market, Offer, PricePoint
-from app.capacity.placement import DeploymentOffer
+from app.capacity.market import PricePoint
+from app.capacity.placement import FRESH, DeploymentOffer
 from app.db.tables import (
+    agent,
     agent_session,
     capacity_event,
     cost_entry,
@@ -66,20 +68,14 @@ class CapacityRepository:
         marked = await self._tx.scalar(text("SELECT offpeak.mark_stale()"))
         return int(marked or 0)
 
-    async def markets(self, *, fresh: timedelta) -> list[Market]:
-        """Return every market with a fresh offer or a recent price point."""
-        offers = await self._offers(fresh=fresh)
-        points = await self._latest_points()
-        keys = sorted({*offers, *points}, key=lambda key: (key.release, key.region))
-        return [Market(key.release, key.region, offers.get(key), points.get(key)) for key in keys]
-
-    async def deployments(self, *, fresh: timedelta) -> tuple[DeploymentOffer, ...]:
-        """Return every fresh deployment that offers slots."""
+    async def deployments(self) -> tuple[DeploymentOffer, ...]:
+        """Return every deployment that may get new work now."""
         d = deployment.c
         query = (
             select(deployment)
             .join(agent_session, agent_session.c.agent_id == d.agent_id)
-            .where(is_fresh(fresh), d.offered > 0, d.offer_until > func.now())
+            .join(agent, agent.c.id == d.agent_id)
+            .where(is_fresh(), is_trusted(), d.offered > 0, d.offer_until > func.now())
         )
         return tuple(
             DeploymentOffer(
@@ -90,44 +86,20 @@ class CapacityRepository:
                 ask=Nano(row.ask),
                 offered=row.offered,
                 occupied=row.occupied,
+                prefill=max(row.prefill_tokens_per_second, 1),
+                decode=max(row.decode_tokens_per_second, 1),
+                gpu_activity_ppm=row.gpu_activity_ppm,
             )
             for row in await self._tx.execute(query)
         )
 
-    async def _offers(self, *, fresh: timedelta) -> dict[MarketKey, Offer]:
-        d = deployment.c
-        query = (
-            select(
-                d.release,
-                d.region,
-                func.count().label("deployments"),
-                func.sum(d.offered).label("offered"),
-                func.sum(d.occupied).label("occupied"),
-                func.max(d.ask).label("dearest_ask"),
-                func.min(d.prefill_tokens_per_second).label("slowest_prefill"),
-                func.min(d.decode_tokens_per_second).label("slowest_decode"),
-                func.avg(d.gpu_activity_ppm).label("gpu_activity_ppm"),
-            )
-            .join(agent_session, agent_session.c.agent_id == d.agent_id)
-            .where(is_fresh(fresh), d.offered > 0, d.offer_until > func.now())
-            .group_by(d.release, d.region)
-        )
-        return {
-            MarketKey(row.release, row.region): Offer(
-                deployments=row.deployments,
-                offered=int(row.offered),
-                occupied=int(row.occupied),
-                dearest_ask=Nano(row.dearest_ask),
-                slowest_prefill=max(row.slowest_prefill, 1),
-                slowest_decode=max(row.slowest_decode, 1),
-                gpu_activity_ppm=None
-                if row.gpu_activity_ppm is None
-                else int(row.gpu_activity_ppm),
-            )
-            for row in await self._tx.execute(query)
-        }
+    async def asks(self) -> dict[UUID, Nano]:
+        """Return what every deployment asks now, nano per slot-second."""
+        rows = await self._tx.execute(select(deployment.c.id, deployment.c.ask))
+        return {row.id: Nano(row.ask) for row in rows}
 
-    async def _latest_points(self) -> dict[MarketKey, PricePoint]:
+    async def latest_points(self) -> dict[MarketKey, PricePoint]:
+        """Return the newest price point of each market that had one lately."""
         p = price_point.c
         query = (
             select(price_point)
@@ -240,9 +212,14 @@ class CapacityRepository:
         return int(gone or 0)
 
 
-def is_fresh(fresh: timedelta) -> ColumnElement[bool]:
+def is_fresh() -> ColumnElement[bool]:
     """Return the condition that an agent is online and was seen lately."""
-    return and_(agent_session.c.state == "online", agent_session.c.seen_at > func.now() - fresh)
+    return and_(agent_session.c.state == "online", agent_session.c.seen_at > func.now() - FRESH)
+
+
+def is_trusted() -> ColumnElement[bool]:
+    """Return the condition that an agent is not resting after faults."""
+    return or_(agent.c.resting_until.is_(None), agent.c.resting_until <= func.now())
 
 
 def microseconds(at: datetime) -> int:

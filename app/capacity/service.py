@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from app.capacity.errors import NoFreshOffer, PriceStale
+from app.capacity.errors import PriceStale
 from app.capacity.loop import MarketLoop, PriceRules
 from app.capacity.market import MarketSnapshot, PricedMarket, choose_market
 from app.capacity.placement import candidates
 from ledger.money import Nano
 from pricing.errors import RunTooLong
-from pricing.rates import Rates, ask_at, rates_for, run_seconds
+from pricing.rates import Rates, run_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,6 @@ class MarketService:
         self._rules = rules
         self._stale = stale
         self._monotonic = monotonic
-        self._prices: dict[tuple[str, str], MarketPrice] = {}
-        self._prices_of: MarketSnapshot | None = None
         self._taken: Counter[UUID] = Counter()
         self._taken_since: MarketSnapshot | None = None
 
@@ -86,33 +84,18 @@ class MarketService:
         """Return the present price of a release.
 
         Raises:
-            NoFreshOffer, PriceStale: see `market.choose_market`; also when every fresh deployment
-                asks for more than the price covers, so that no quote would find a slot.
+            NoFreshOffer, PriceStale: see `market.choose_market`.
         """
         snapshot = self.snapshot()
         now = snapshot.database_time(monotonic=self._monotonic())
         market = choose_market(snapshot, release, region=region, now=now, stale=self._stale)
-        return self._price_in(snapshot, market)
+        return MarketPrice(market, market.price.rates, market.price.ask)
 
-    def _price_in(self, snapshot: MarketSnapshot, market: PricedMarket) -> MarketPrice:
-        """Return a market's price, computed once for each view of it."""
-        if self._prices_of is not snapshot:
-            self._prices, self._prices_of = {}, snapshot
-        key = (market.release, market.region)
-        if key not in self._prices:
-            self._prices[key] = self._price(market)
-        priced = self._prices[key]
-        if not placeable(snapshot, priced):
-            raise NoFreshOffer(release=market.release, region=market.region)
-        return priced
-
-    def _price(self, market: PricedMarket) -> MarketPrice:
-        point, curve = market.point, self._rules.curve
-        return MarketPrice(
-            market,
-            rates_for(point.floor, curve, point.load_ppm),
-            ask_at(point.floor_ask, curve, point.load_ppm),
-        )
+    def is_covered(self, release: str, region: str, *, ask: int) -> bool:
+        """Return whether present quotes cover an ask; True where no price is known."""
+        snapshot = self._loop.snapshot
+        markets = snapshot.markets_of(release) if snapshot else []
+        return all(ask <= each.price.ask for each in markets if each.region == region)
 
     def run_seconds(
         self, market: PricedMarket, input_tokens: int, max_output_tokens: int, *, limit_seconds: int
@@ -141,12 +124,3 @@ class MarketService:
         except RunTooLong:
             return limit_seconds
         return min(wanted, limit_seconds)
-
-
-def placeable(snapshot: MarketSnapshot, price: MarketPrice) -> bool:
-    """Return whether any fresh deployment's ask is covered."""
-    market = price.market
-    return any(
-        offer.ask <= price.ask and (offer.release, offer.region) == (market.release, market.region)
-        for offer in snapshot.deployments
-    )

@@ -4,19 +4,20 @@ import secrets
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import insert, select, text, update
+from sqlalchemy import TextClause, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from app.capacity.errors import BadDeviceKey, SupplierExists, SupplierNotFound
 from app.db.engine import Database
-from app.db.tables import agent, agent_session, supplier
+from app.db.tables import agent, supplier
 from app.kit.clock import unix_ms
 from app.kit.ids import IdSource
 from ledger.accounts import AccountKind
 from ledger.encoding import Address
 
 OPEN_ACCOUNT = text("SELECT offpeak.open_account(:kind, :owner, :asset)")
-CLOSE_SESSION = text("SELECT offpeak.close_session(:agent, :epoch)")
+DRAIN = text("SELECT offpeak.drain_sessions(CAST(:agents AS uuid[]))")
+RESUME = text("SELECT offpeak.resume_sessions(CAST(:agents AS uuid[]))")
 KEY_BYTES = 32
 
 
@@ -71,30 +72,24 @@ class SupplierService:
         return made
 
     async def authorize(self, supplier_id: UUID) -> None:
-        """Let a supplier and its agents serve from their next session on.
+        """Let a supplier and its agents serve: at once where connected, else from then on.
 
         Raises:
             SupplierNotFound: there is none with this id.
         """
-        await self._set_state(supplier_id, "authorized")
+        await self._set_state(supplier_id, "authorized", sessions=RESUME)
 
     async def suspend(self, supplier_id: UUID) -> None:
-        """Stop routing to a supplier at once; its running jobs may finish.
+        """Stop routing to a supplier at once.
+
+        What its agents run may finish, each job within its deadline; then their sessions end.
 
         Raises:
             SupplierNotFound: there is none with this id.
         """
-        await self._set_state(supplier_id, "suspended")
-        live = (
-            select(agent_session.c.agent_id, agent_session.c.epoch)
-            .join(agent, agent.c.id == agent_session.c.agent_id)
-            .where(agent.c.supplier_id == supplier_id)
-        )
-        async with self._database.transaction() as tx:
-            for session in (await tx.execute(live)).all():
-                await tx.execute(CLOSE_SESSION, {"agent": session.agent_id, "epoch": session.epoch})
+        await self._set_state(supplier_id, "suspended", sessions=DRAIN)
 
-    async def _set_state(self, supplier_id: UUID, state: str) -> None:
+    async def _set_state(self, supplier_id: UUID, state: str, *, sessions: TextClause) -> None:
         async with self._database.transaction() as tx:
             changed = await tx.execute(
                 update(supplier).where(supplier.c.id == supplier_id).values(state=state)
@@ -106,3 +101,7 @@ class SupplierService:
                 .where(agent.c.supplier_id == supplier_id, agent.c.state != "revoked")
                 .values(state=state)
             )
+            agents = await tx.scalars(
+                select(agent.c.id).where(agent.c.supplier_id == supplier_id, agent.c.state == state)
+            )
+            await tx.execute(sessions, {"agents": list(agents)})

@@ -202,6 +202,10 @@ agent = Table(
     Column("device_key", LargeBinary, nullable=False, unique=True),
     Column("state", Text, nullable=False),
     Column("faults", Integer, nullable=False, server_default="0"),
+    # the breaker: faults of late with nothing served since, and how often in a row it had to rest
+    Column("fault_times", ARRAY(DateTime(timezone=True)), nullable=False, server_default="{}"),
+    Column("rests", SmallInteger, nullable=False, server_default="0"),
+    _time("resting_until", nullable=True),
     _time("created_at", default=True),
     _one_of("state", "pending", "authorized", "suspended", "revoked"),
 )
@@ -238,6 +242,7 @@ deployment = Table(
     Column("decode_tokens_per_second", Integer, nullable=False),
     # telemetry: shown, never priced
     Column("gpu_activity_ppm", Integer),
+    _time("served_at", nullable=True),
     UniqueConstraint("agent_id", "name"),
     _one_of("capacity_class", "flexible", "reclaimable"),
     _positive("ask"),

@@ -18,7 +18,7 @@ from app.dispatch.attempt import (
 from app.dispatch.errors import AttemptFault, SessionRefused
 from app.dispatch.lease_repository import HeldLease, LeaseRepository
 from app.dispatch.metering import Evidence, evidence_of, meter
-from app.dispatch.offers import offer_of, refusal
+from app.dispatch.offers import OfferRules, offer_of, refusal
 from app.dispatch.outcomes import Outcomes
 from app.dispatch.session import AgentSession
 from app.dispatch.session_repository import Offer, SessionRepository
@@ -35,7 +35,6 @@ from supplier_agent.protocol import (
     First,
     Heartbeat,
     Hello,
-    Reason,
     decode_data,
 )
 
@@ -169,19 +168,18 @@ class Channel:
 
     async def _on_capacity(self, session: AgentSession, message: Capacity) -> None:
         names = {offer.name for offer in session.offers.values()}
+        rules = OfferRules(self._dispatcher.parts.releases, self._dispatcher.parts.speed_limits)
         why_not = refusal(
             message,
-            self._dispatcher.parts.releases,
+            rules,
             known=message.deployment in names,
             deployments=len(names),
         )
         if why_not:
             await self._withdraw(session, message.deployment)
         else:
-            await self._offer(session, offer_of(message, now=utc_now()))
-        if why_not != session.reason:
-            session.reason = why_not
-            session.send(Reason(text=why_not))
+            await self._offer(session, offer_of(message, rules.speeds, now=utc_now()))
+        session.explain(message.deployment, why_not)
 
     async def _withdraw(self, session: AgentSession, name: str) -> None:
         for offer in list(session.offers.values()):

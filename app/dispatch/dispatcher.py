@@ -9,9 +9,11 @@ from uuid import UUID
 import msgspec
 import structlog
 
+from app.capacity.service import MarketService
 from app.db.engine import Database
 from app.dispatch.attempt import Attempt, AttemptLimits, Stage
 from app.dispatch.lease_repository import LeaseRepository, StoredWork
+from app.dispatch.offers import SpeedLimits
 from app.dispatch.session import SERVICE_RESTART, AgentSession
 from app.dispatch.work import AcceptedWork, ServedRelease, SlotSpeeds, Work
 from app.jobs.content import open_request
@@ -35,6 +37,8 @@ class DispatchParts:
     cipher: ContentCipher
     wakes: Wakes
     releases: Mapping[str, ServedRelease]
+    market: MarketService
+    speed_limits: SpeedLimits
     limits: AttemptLimits = field(default_factory=AttemptLimits)
 
 

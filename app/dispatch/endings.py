@@ -1,9 +1,12 @@
 """How attempts end in Postgres: settled, ended, moved; each in micro-batches."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from app.capacity.errors import PriceStale
+from app.capacity.service import MarketService
 from app.db.engine import Database
 from app.db.failures import is_transient, is_unknown
 from app.dispatch.lease_repository import LeaseRepository, Market
@@ -45,11 +48,13 @@ class Endings:
         records: RecordService,
         ids: IdSource,
         *,
+        market: MarketService,
         queue_length: int,
     ) -> None:
         self._database = database
         self._records = records
         self._ids = ids
+        self._market = market
         limits = BatchLimits(queue_length=queue_length)
         self._settle: Batcher[SettleItem, SettleCode] = Batcher(
             self._settle_many, retryable=is_transient, unknown=is_unknown, limits=limits
@@ -95,9 +100,9 @@ class Endings:
 
     async def place(self, jobs: Sequence[tuple[UUID, Market]]) -> list[Move]:
         """Give queued jobs slots, in order."""
+        found = self._candidates(market for _, market in jobs)
+        items = [(job_id, self._ids.new(), found[market]) for job_id, market in jobs]
         async with self._database.transaction() as tx:
-            found = await candidates_of(LeaseRepository(tx), [market for _, market in jobs])
-            items = [(job_id, self._ids.new(), found[market]) for job_id, market in jobs]
             return await AttemptRepository(tx).place_queued(items)
 
     async def drain(self) -> None:
@@ -129,9 +134,8 @@ class Endings:
 
     async def _move_many(self, items: Sequence[MoveRequest]) -> Sequence[Move]:
         async with self._database.transaction() as tx:
-            reads = LeaseRepository(tx)
-            markets = await reads.markets([item.lease_id for item in items])
-            found = await candidates_of(reads, list(markets.values()))
+            markets = await LeaseRepository(tx).markets([item.lease_id for item in items])
+            found = self._candidates(markets.values())
             moves = [
                 MoveItem(
                     lease_id=item.lease_id,
@@ -146,14 +150,22 @@ class Endings:
             ]
             return await AttemptRepository(tx).reassign(moves)
 
+    def _candidates(self, markets: Iterable[Market]) -> dict[Market, Candidates]:
+        """Return where jobs of each market may run, in the order in which accepting tries them.
+
+        Nothing before the market was first read: the jobs wait for that, as for a slot.
+        """
+        try:
+            return {
+                market: self._market.candidates(
+                    market.release, market.region, ask_ceiling=market.ask
+                )
+                for market in dict.fromkeys(markets)
+            }
+        except PriceStale:
+            return defaultdict(tuple)
+
 
 async def records_of(*, tx_records: ReceiptRepository, jobs: Sequence[UUID]) -> list[StoredRecord]:
     """Return the records of ended jobs, read in the transaction that ended them."""
     return list((await tx_records.records(jobs)).values()) if jobs else []
-
-
-async def candidates_of(
-    reads: LeaseRepository, markets: Sequence[Market]
-) -> dict[Market, Candidates]:
-    """Return where jobs of each market may run."""
-    return {market: await reads.candidates(market) for market in dict.fromkeys(markets)}

@@ -1,4 +1,4 @@
-"""What dispatch reads: agents, leases with their jobs, candidates, and what was left behind."""
+"""What dispatch reads: agents, leases with their jobs, and what was left behind."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,12 +7,10 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.dispatch.repository import Candidates
 from app.dispatch.work import SlotSpeeds
 from ledger.money import Nano
 from pricing.rates import Rates
 
-MAX_CANDIDATES = 32
 SWEEP_LIMIT = 500
 
 AGENT = text(
@@ -37,12 +35,6 @@ OCCUPYING = text(
 )
 STATES = text(
     "SELECT id, agent_id, state FROM offpeak.lease WHERE id = ANY(CAST(:leases AS uuid[]))"
-)
-CANDIDATES = text(
-    "SELECT d.id FROM offpeak.deployment d JOIN offpeak.agent_session s ON s.agent_id = d.agent_id"
-    " WHERE d.release = :release AND d.region = :region AND d.ask <= :ask AND d.offered > 0"
-    " AND s.state = 'online' AND s.seen_at > clock_timestamp() - interval '15 s'"
-    " ORDER BY CAST(d.occupied AS float8) / d.offered, d.capacity_class LIMIT :limit"
 )
 MARKETS = text(
     "SELECT l.id, j.release, j.region, j.ask_ceiling FROM offpeak.lease l"
@@ -184,19 +176,6 @@ class LeaseRepository:
         """Return the market of each lease's job."""
         rows = await self._tx.execute(MARKETS, {"leases": list(leases)})
         return {row.id: Market(row.release, row.region, Nano(row.ask_ceiling)) for row in rows}
-
-    async def candidates(self, market: Market) -> Candidates:
-        """Return fresh deployments a job of this market may run on, least loaded first."""
-        rows = await self._tx.scalars(
-            CANDIDATES,
-            {
-                "release": market.release,
-                "region": market.region,
-                "ask": market.ask,
-                "limit": MAX_CANDIDATES,
-            },
-        )
-        return tuple(rows)
 
     async def queued(self) -> list[QueuedJob]:
         """Return jobs that wait for a slot, longest first."""

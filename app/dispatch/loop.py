@@ -15,6 +15,7 @@ from app.dispatch.outcomes import Outcomes
 from app.dispatch.repository import AttemptRepository
 from app.dispatch.session import GOING_AWAY, AgentSession
 from app.dispatch.session_repository import LiveSession, SessionRepository
+from app.kit.clock import format_time
 from app.kit.periodic import Periodic
 from supplier_agent.protocol import HEARTBEAT_SECONDS
 
@@ -24,6 +25,8 @@ SEEN_SECONDS = 2.0
 CANCEL_AGAIN_SECONDS = 5.0
 UNKNOWN_LEASE_SECONDS = 30.0
 """A live agent that was told to stop a lease this long ago and has not ended it has lost it."""
+
+SUSPENDED = "suspended: what runs may finish, nothing new comes"
 
 log = structlog.get_logger()
 
@@ -66,8 +69,9 @@ class DispatchLoop:
             async with self._database.transaction() as tx:
                 live = await SessionRepository(tx).live(sessions)
                 held = await LeaseRepository(tx).occupying(sessions)
+            busy = {lease.agent_id for lease in held}
             for agent_id, session in sessions.items():
-                self._check_standing(session, live.get(agent_id))
+                await self._check_standing(session, live.get(agent_id), busy=agent_id in busy)
             await self._reconcile(held, now=now)
         await self._sweep_orphans()
 
@@ -124,12 +128,37 @@ class DispatchLoop:
             elif (step := attempt.overdue(now=now)) is not None:
                 self._outcomes.give_back(session, attempt, step)
 
-    def _check_standing(self, session: AgentSession, live: LiveSession | None) -> None:
+    async def _check_standing(
+        self, session: AgentSession, live: LiveSession | None, *, busy: bool
+    ) -> None:
+        """End a session that may not go on. A suspended agent first finishes what it runs."""
         if live is None or live.epoch > session.epoch:
             session.abandoned = True
             session.refuse("superseded", "a newer session of this agent is live")
-        elif (refusal := standing_refusal(live.state, live.supplier_state)) is not None:
+        elif (refusal := standing_refusal(live.state, live.supplier_state)) is None:
+            session.withhold(self._why_no_work(session, live))
+        elif refusal.reason == "suspended" and (busy or live.session_state == "online"):
+            session.withhold(SUSPENDED)
+            if live.session_state == "online":
+                async with self._database.transaction() as tx:
+                    await SessionRepository(tx).drain([session.agent_id])
+        else:
             session.refuse(refusal.reason, refusal.detail)
+
+    def _why_no_work(self, session: AgentSession, live: LiveSession) -> str:
+        """Return why an agent that may serve gets no new work, in words; empty when it may."""
+        if live.resting_until is not None:
+            why = f"too many faults in a row: no new work until {format_time(live.resting_until)}"
+            if session.reason != why:
+                log.warning("agent rests after faults", agent=str(session.agent_id), reason=why)
+            return why
+        offers = [offer for offer in session.offers.values() if offer.offered]
+        market = self._dispatcher.parts.market
+        if offers and not any(
+            market.is_covered(offer.release, offer.region, ask=offer.ask) for offer in offers
+        ):
+            return "price: the ask is above what the present price covers"
+        return ""
 
     async def _reconcile(self, held: list[HeldLease], *, now: float) -> None:
         occupying = {lease.lease_id: lease for lease in held}

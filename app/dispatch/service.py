@@ -37,7 +37,11 @@ class DispatchService:
     def __init__(self, replica: str, parts: DispatchParts, needs: DispatchNeeds) -> None:
         self.dispatcher = Dispatcher(replica, parts)
         self._endings = Endings(
-            parts.database, needs.records, needs.ids, queue_length=needs.settle_queue_length
+            parts.database,
+            needs.records,
+            needs.ids,
+            market=parts.market,
+            queue_length=needs.settle_queue_length,
         )
         self.outcomes = Outcomes(self.dispatcher, self._endings, needs.waiters, needs.metrics)
         self.endpoint = AgentEndpoint(self.outcomes, needs.ids)
@@ -46,6 +50,11 @@ class DispatchService:
         self._drain_seconds = needs.drain_seconds
         needs.metrics.watch(
             "agent_sessions", "Agents connected here.", lambda: len(self.dispatcher.sessions)
+        )
+        needs.metrics.watch(
+            "idle_sessions",
+            "Agents connected here that get no work, each told why.",
+            lambda: sum(bool(one.reason) for one in self.dispatcher.sessions.values()),
         )
         needs.metrics.watch(
             "running_attempts", "Attempts of this replica.", lambda: len(self.dispatcher.attempts)

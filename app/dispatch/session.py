@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from app.dispatch.attempt import Attempt
 from app.dispatch.session_repository import Offer
-from supplier_agent.protocol import GatewayMessage, Heartbeat, Refused, encode
+from supplier_agent.protocol import GatewayMessage, Heartbeat, Reason, Refused, encode
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
@@ -57,6 +57,8 @@ class AgentSession:
         """Leases it was told to stop and has not ended."""
         self.reason = ""
         """Why it gets no work, as it was last told."""
+        self._withheld = ""
+        self._refused: dict[str, str] = {}
         self.ended = asyncio.Event()
         """Set when this side ends the connection."""
         self.abandoned = False
@@ -84,6 +86,23 @@ class AgentSession:
         """Send the next heartbeat."""
         self.send(Heartbeat(seq=self._beats))
         self._beats += 1
+
+    def withhold(self, why: str) -> None:
+        """Tell the agent why none of its deployments gets work; empty: they may."""
+        self._withheld = why
+        self._tell()
+
+    def explain(self, deployment: str, why: str) -> None:
+        """Tell the agent why one of its deployments is not offered; empty: it is."""
+        self._refused[deployment] = why
+        self._tell()
+
+    def _tell(self) -> None:
+        refused = next((why for why in self._refused.values() if why), "")
+        reason = self._withheld or refused
+        if reason != self.reason:
+            self.reason = reason
+            self.send(Reason(text=reason[:1024]))
 
     def refuse(self, code: str, detail: str = "") -> None:
         """Tell the agent why and end the connection."""

@@ -19,8 +19,11 @@ OFFER = text(
     " :capacity_class, :region, CAST(:ask AS bigint), CAST(:offered AS int), :offer_until,"
     " CAST(:prefill AS int), CAST(:decode AS int), CAST(:gpu_ppm AS int))"
 )
+DRAIN = text("SELECT offpeak.drain_sessions(CAST(:agents AS uuid[]))")
 LIVE = text(
-    "SELECT s.agent_id, s.epoch, a.state, p.state AS supplier_state FROM offpeak.agent_session s"
+    "SELECT s.agent_id, s.epoch, s.state AS session_state, a.state, p.state AS supplier_state,"
+    " CASE WHEN a.resting_until > clock_timestamp() THEN a.resting_until END AS resting_until"
+    " FROM offpeak.agent_session s"
     " JOIN offpeak.agent a ON a.id = s.agent_id JOIN offpeak.supplier p ON p.id = a.supplier_id"
     " WHERE s.agent_id = ANY(CAST(:agents AS uuid[]))"
 )
@@ -49,11 +52,14 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class LiveSession:
-    """The session of an agent that counts, and whether the agent may serve."""
+    """The session of an agent that counts, its state, and whether the agent may serve."""
 
     epoch: int
+    session_state: str
     state: str
     supplier_state: str
+    resting_until: datetime | None
+    """Until when it gets no new work because of its faults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +123,20 @@ class SessionRepository:
     async def live(self, agents: Iterable[UUID]) -> dict[UUID, LiveSession]:
         """Return the sessions that count, by agent."""
         rows = await self._tx.execute(LIVE, {"agents": list(agents)})
-        return {row.agent_id: LiveSession(row.epoch, row.state, row.supplier_state) for row in rows}
+        return {
+            row.agent_id: LiveSession(
+                row.epoch,
+                row.session_state,
+                row.state,
+                row.supplier_state,
+                row.resting_until,
+            )
+            for row in rows
+        }
+
+    async def drain(self, agents: Iterable[UUID]) -> None:
+        """Withdraw agents' offers for good; what they run may finish."""
+        await self._tx.execute(DRAIN, {"agents": list(agents)})
 
     async def silent(self) -> list[Silence]:
         """Return every session that is not offline with the age of its last sign of life."""

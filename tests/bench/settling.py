@@ -42,6 +42,7 @@ from tests.bench.measure import (
     own_cpu,
     run_async,
 )
+from tests.integration.markets import market_on
 from tests.integration.seed import (
     ASK,
     RATES,
@@ -120,7 +121,10 @@ async def deliver(
             remaining_seconds=60,
         )
         work = Work(
-            accepted=accepted, deployment="bench", speeds=SlotSpeeds(300, 20), deadline=1e12
+            accepted=accepted,
+            deployment="bench",
+            speeds=SlotSpeeds(300, 20),
+            deadline=1e12,
         )
         delivered.append(Delivered(work, signed_done(work, answer, agent, release), answer))
     return delivered
@@ -167,7 +171,7 @@ async def settle_all(url: str, jobs: int) -> Costs:
     domain = usage_record_domain(chain_id=31_337, receipt_anchor=Address("0x" + "03" * 20))
     records = RecordService(database, RecordSigner(os.urandom(32), domain))
     ids = IdSource(now_ms=unix_ms, random_bytes=os.urandom)
-    endings = Endings(database, records, ids, queue_length=2_000)
+    endings = Endings(database, records, ids, market=market_on(database)[1], queue_length=2_000)
     catalogue = Catalogue()
     [release] = served_releases(
         catalogue,

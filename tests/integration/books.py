@@ -227,7 +227,14 @@ class Books:
         )
         return str(row.code)
 
-    def reassign(self, lease_id: UUID, candidates: Sequence[UUID], *, fault: bool = True) -> Any:
+    def reassign(
+        self,
+        lease_id: UUID,
+        candidates: Sequence[UUID],
+        *,
+        fault: bool = True,
+        paid: bool = False,
+    ) -> Any:
         """Move a lease's job to another slot; return the outcome row."""
         return self.one(
             "SELECT * FROM offpeak.reassign_many(%s::uuid[], %s::uuid[], %s::text[], %s::boolean[],"
@@ -237,7 +244,7 @@ class Books:
             ["engine-error"],
             [fault],
             ["lost"],
-            [None],
+            [60_000 if paid else None],
             ["{" + ",".join(map(str, candidates)) + "}"],
         )
 

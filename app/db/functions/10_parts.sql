@@ -16,21 +16,35 @@ RETURNS bytea LANGUAGE sql VOLATILE AS $$
   SELECT sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
 $$;
 
+-- How long an agent counts as fresh after it was last heard; `app.capacity.placement.FRESH` is the same.
+CREATE FUNCTION offpeak._fresh_for()
+RETURNS interval LANGUAGE sql IMMUTABLE AS $$ SELECT interval '15 s' $$;
+
+-- Those of the deployments that may take work now, with what a job must fit: the one check behind
+-- accepting, moving and queued jobs. Callers hold the rows.
+-- Rules: architecture.md, "Capacity, load, placement".
+CREATE FUNCTION offpeak._open_deployments(p_ids uuid[], p_now timestamptz)
+RETURNS TABLE(id uuid, agent_id uuid, replica text, ask bigint, room int, until timestamptz, release text, region text)
+LANGUAGE sql STABLE AS $$
+  SELECT d.id, d.agent_id, s.replica, d.ask, d.offered - d.occupied, d.offer_until, d.release, d.region
+    FROM offpeak.deployment d JOIN offpeak.agent_session s ON s.agent_id = d.agent_id
+    JOIN offpeak.agent a ON a.id = d.agent_id
+   WHERE d.id = ANY(p_ids) AND d.occupied < d.offered
+     AND s.state = 'online' AND s.seen_at > p_now - offpeak._fresh_for()
+     AND (a.resting_until IS NULL OR a.resting_until <= p_now)
+$$;
+
 -- The first of the candidates that has room now, fresh, cheap and long enough.
--- Callers hold the candidates' rows. Rules: architecture.md, "Capacity, load, placement".
+-- Callers hold the candidates' rows.
 CREATE FUNCTION offpeak._place(
   p_candidates uuid[], p_release text, p_region text, p_ask bigint, p_until timestamptz, p_now timestamptz)
 RETURNS offpeak.placement LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 DECLARE r offpeak.placement;
 BEGIN
-  SELECT d.id, d.agent_id, s.replica, d.ask INTO r
-    FROM unnest(p_candidates) WITH ORDINALITY AS c(id, place)
-    JOIN offpeak.deployment d ON d.id = c.id
-    JOIN offpeak.agent_session s ON s.agent_id = d.agent_id
-   WHERE d.release = p_release AND d.region = p_region AND d.ask <= p_ask
-     AND d.occupied < d.offered AND d.offer_until > p_until
-     AND s.state = 'online' AND s.seen_at > p_now - interval '15 s'
-   ORDER BY c.place LIMIT 1;
+  SELECT d.id, d.agent_id, d.replica, d.ask INTO r
+    FROM offpeak._open_deployments(p_candidates, p_now) d
+   WHERE d.release = p_release AND d.region = p_region AND d.ask <= p_ask AND d.until > p_until
+   ORDER BY array_position(p_candidates, d.id) LIMIT 1;
   RETURN r;
 END $$;
 
@@ -48,7 +62,8 @@ END $$;
 
 -- End or half-end leases, at most once each per call. 'ending' keeps the slot occupied until the
 -- engine confirms or the agent is declared dead. The first end of an active lease books its slot
--- time: ask x min(time, cap) from fees to its supplier, or nothing where the cap is NULL.
+-- time: ask x min(time, cap) from fees to its supplier, or nothing where the cap is NULL. All attempts
+-- of a job together never earn more than its hold.
 -- Callers hold the leases' deployments. Returns how many changed.
 CREATE FUNCTION offpeak._end_leases(
   p_lease uuid[], p_state text[], p_reason text[], p_cap_ms bigint[], p_kind text, p_now timestamptz)
@@ -57,10 +72,16 @@ DECLARE n int; v_touched uuid[];
 BEGIN
   WITH item AS (
     SELECT l.id, l.state AS was, u.state AS next, u.reason, l.deployment_id, l.agent_id, j.asset, j.release,
-           greatest(least((extract(epoch FROM p_now - l.started_at) * 1000)::bigint, u.cap_ms), 0) AS slot_ms,
+           greatest(least((extract(epoch FROM p_now - l.started_at) * 1000)::bigint, u.cap_ms,
+                          CASE WHEN u.cap_ms IS NOT NULL
+                               THEN trunc((h.amount - coalesce(e.amount, 0)) * 1000.0 / l.ask) END), 0)::bigint AS slot_ms,
            CASE WHEN u.cap_ms IS NULL THEN 0 ELSE l.ask END AS ask
       FROM unnest(p_lease, p_state, p_reason, p_cap_ms) AS u(id, state, reason, cap_ms)
       JOIN offpeak.lease l ON l.id = u.id JOIN offpeak.job j ON j.id = l.job_id
+      JOIN offpeak.hold h ON h.id = j.id
+      LEFT JOIN LATERAL (
+        SELECT sum(c.amount) AS amount FROM offpeak.lease x JOIN offpeak.cost_entry c ON c.lease_id = x.id
+         WHERE x.job_id = l.job_id AND l.attempt > 1) e ON true
      WHERE l.state IN ('active', 'ending') AND l.state <> u.state),
   ended AS (
     UPDATE offpeak.lease l
@@ -68,7 +89,9 @@ BEGIN
            ended_at = CASE WHEN i.next = 'ending' THEN NULL ELSE p_now END
       FROM item i WHERE l.id = i.id),
   freed AS (
-    UPDATE offpeak.deployment d SET occupied = d.occupied - f.slots
+    UPDATE offpeak.deployment d
+       SET occupied = d.occupied - f.slots,
+           served_at = CASE WHEN p_kind = 'served' THEN p_now ELSE d.served_at END
       FROM (SELECT i.deployment_id, count(*)::int AS slots FROM item i
              WHERE i.next <> 'ending' GROUP BY 1) f
      WHERE d.id = f.deployment_id),

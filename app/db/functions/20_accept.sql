@@ -34,16 +34,15 @@ BEGIN
     ORDER BY d.id FOR NO KEY UPDATE;
   v_now := clock_timestamp();
   v_halted := EXISTS (SELECT FROM offpeak.ledger_halt x WHERE x.cleared_at IS NULL);
-  SELECT array_agg(d.id), array_agg(d.agent_id), array_agg(s.replica), array_agg(d.ask),
-         array_agg(d.offered - d.occupied), array_agg(d.offer_until), array_agg(d.release || ' ' || d.region)
+  SELECT array_agg(d.id), array_agg(d.agent_id), array_agg(d.replica), array_agg(d.ask),
+         array_agg(d.room), array_agg(d.until), array_agg(d.release || ' ' || d.region)
     INTO d_id, d_agent, d_replica, d_ask, d_room, d_until, d_market
-    FROM offpeak.deployment d JOIN offpeak.agent_session s ON s.agent_id = d.agent_id
-   WHERE d.id IN (SELECT unnest(t.c::uuid[]) FROM (SELECT DISTINCT unnest(p_candidates)) AS t(c))
-     AND s.state = 'online' AND s.seen_at > v_now - interval '15 s' AND d.occupied < d.offered
-     -- jobs that lost their slot go first, on every deployment that could take them
-     AND NOT EXISTS (SELECT FROM offpeak.job q
+    FROM offpeak._open_deployments(
+      ARRAY(SELECT unnest(t.c::uuid[]) FROM (SELECT DISTINCT unnest(p_candidates)) AS t(c)), v_now) d
+   -- jobs that lost their slot go first, on every deployment that could take them
+   WHERE NOT EXISTS (SELECT FROM offpeak.job q
                       WHERE q.state = 'queued' AND q.release = d.release AND q.region = d.region
-                        AND q.ask_ceiling >= d.ask AND q.deadline_at < d.offer_until
+                        AND q.ask_ceiling >= d.ask AND q.deadline_at < d.until
                         AND d.agent_id <> ALL(q.failed_agents));
   SELECT array_agg(j.id ORDER BY u.ord), array_agg(j.lease_id ORDER BY u.ord),
          array_agg(q.request_digest ORDER BY u.ord),

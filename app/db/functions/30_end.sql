@@ -63,12 +63,15 @@ BEGIN
     SELECT array_agg(t.job_id ORDER BY o), array_agg(t.lease_id ORDER BY o), array_agg(t.charge ORDER BY o),
            array_agg(CASE WHEN t.charge > 0 THEN 'settled' ELSE 'released' END ORDER BY o),
            array_agg(t.outcome ORDER BY o), array_agg(t.response ORDER BY o),
-           array_agg(t.statement ORDER BY o), array_agg(t.cap_ms ORDER BY o), array_agg(t.flagged ORDER BY o)
+           array_agg(t.statement ORDER BY o),
+           -- what the supplier gets for the answer is never more than what the buyer pays for it
+           array_agg(least(t.cap_ms, trunc(t.charge * 1000.0 / l.ask))::bigint ORDER BY o),
+           array_agg(t.flagged ORDER BY o)
       INTO ok_job, ok_lease, ok_charge, ok_kind, ok_outcome, ok_response, ok_statement, ok_cap, ok_flagged
       FROM unnest(ok) AS o JOIN unnest(
              p_job, p_lease, p_charge, p_outcome, p_response, p_statement_digest, p_cap_ms, p_flagged)
            WITH ORDINALITY AS t(job_id, lease_id, charge, outcome, response, statement, cap_ms, flagged, ord)
-           ON t.ord = o;
+           ON t.ord = o JOIN offpeak.lease l ON l.id = t.lease_id;
     SELECT array_agg(p_usage[4 * o - f] ORDER BY o, f DESC) INTO v_usage
       FROM unnest(ok) AS o CROSS JOIN generate_series(0, 3) AS f;
     PERFORM offpeak._end_leases(ok_lease, array_fill('done'::text, ARRAY[cardinality(ok)]),

@@ -146,4 +146,5 @@ BEGIN
     FROM (SELECT u.agent_id, count(*)::int AS n FROM unnest(p_agent) AS u(agent_id)
            GROUP BY 1 ORDER BY 1) x
    WHERE a.id = x.agent_id;
+  PERFORM offpeak._rest_faulty(p_agent, p_lease);
 END $$;

@@ -76,10 +76,11 @@ def agent_at(new_agent: NewAgent) -> AgentAt:
 
 
 async def connect(agent: ScriptedAgent, gateway: Gateway, *, held: tuple[str, ...] = ()) -> None:
-    """Connect, offer four slots, and return once they can be leased."""
+    """Connect, offer four slots, and return once they can be leased and the gateway knows."""
     await agent.dial(gateway.url, held=held)
     await agent.offer()
     await gateway.world.until(
         "SELECT offered = 4 FROM offpeak.deployment WHERE agent_id = :agent",
         agent=agent.seeded.agent_id,
     )
+    await gateway.see_market()

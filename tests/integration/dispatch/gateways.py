@@ -17,6 +17,7 @@ from sqlalchemy import text
 from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
 
+from app.capacity.loop import MarketLoop
 from app.db.engine import Database, open_database
 from app.dispatch.attempt import AttemptLimits
 from app.dispatch.dispatcher import DispatchParts
@@ -28,14 +29,17 @@ from app.jobs.waiters import JobWaiters
 from app.kit.cipher import ContentCipher
 from app.kit.clock import unix_ms
 from app.kit.ids import IdSource
+from app.kit.periodic import Periodic
 from app.kit.wakes import Wakes
 from app.receipts.record import RecordSigner
 from app.receipts.service import RecordService
 from ledger.encoding import Address
 from ledger.usage import usage_record_domain
+from tests.integration.markets import LIMITS, market_on
 from tests.integration.seed import RATES, Placed, Wallet, Wanted, accept
 
 SIGNING_KEY = bytes.fromhex("11" * 32)
+MARKET_SECONDS = 0.05
 DOMAIN = usage_record_domain(chain_id=31_337, receipt_anchor=Address("0x" + "03" * 20))
 
 
@@ -108,6 +112,7 @@ class Gateway:
         self.waiters = parts.waiters
         self.wakes = parts.wakes
         self.metrics = parts.metrics
+        self.see_market = parts.market_loop.run_round
         self.url = ""
         self.stopping = asyncio.Event()
         """Set to have the HTTP server stop, as SIGTERM does, before the application."""
@@ -154,11 +159,13 @@ class Shared:
     waiters: JobWaiters
     wakes: Wakes
     metrics: DispatchMetrics
+    market_loop: MarketLoop
 
 
 @asynccontextmanager
 async def gateway(world: World, name: str, *, loops: bool = True) -> AsyncIterator[Gateway]:
     """A replica on a free loopback port; leaving the block is a clean shutdown."""
+    market_loop, market = market_on(world.database)
     valkey = None if world.redis_url is None else Redis.from_url(world.redis_url)
     wakes = Wakes(valkey)
     shared = Shared(
@@ -166,6 +173,7 @@ async def gateway(world: World, name: str, *, loops: bool = True) -> AsyncIterat
         waiters=JobWaiters(world.database, wakes),
         wakes=wakes,
         metrics=DispatchMetrics(CollectorRegistry()),
+        market_loop=market_loop,
     )
     service = DispatchService(
         name,
@@ -174,6 +182,8 @@ async def gateway(world: World, name: str, *, loops: bool = True) -> AsyncIterat
             cipher=world.cipher,
             wakes=wakes,
             releases=world.releases,
+            market=market,
+            speed_limits=LIMITS,
             limits=world.limits,
         ),
         DispatchNeeds(
@@ -201,6 +211,9 @@ async def gateway(world: World, name: str, *, loops: bool = True) -> AsyncIterat
         )
     )
     tasks = [asyncio.create_task(shared.waiters.run()), asyncio.create_task(wakes.run())]
+    await market_loop.run_round()
+    watching = Periodic("market", MARKET_SECONDS, market_loop.run_round)
+    tasks.append(asyncio.create_task(watching.run()))
     if loops:
         tasks.append(asyncio.create_task(service.run()))
     serving = asyncio.create_task(server._serve(sockets=[listener]))

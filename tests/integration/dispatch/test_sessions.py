@@ -3,15 +3,20 @@
 import asyncio
 import os
 import time
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import text
 from websockets.asyncio.client import connect as dial
 from websockets.protocol import State
 
+from app.capacity.suppliers import SupplierService
+from app.db.engine import OPERATOR_ROLE, open_database
 from app.dispatch import endpoints
+from app.dispatch.loop import SUSPENDED
+from ledger.encoding import Address
 from supplier_agent.protocol import (
     MAX_BEFORE_HELLO_BYTES,
     Refused,
@@ -21,7 +26,8 @@ from supplier_agent.protocol import (
 )
 from tests.integration.dispatch.conftest import AgentAt, NewAgent
 from tests.integration.dispatch.gateways import Gateway, World
-from tests.integration.seed import AS_OPERATOR, Wallet, register_agent
+from tests.integration.dispatch.scripted_agent import ScriptedAgent
+from tests.integration.seed import AS_OPERATOR, ASSET, Wallet, register_agent
 
 
 async def test_a_key_that_is_not_the_agents_is_refused(
@@ -123,7 +129,69 @@ async def test_an_offer_that_turns_bad_is_withdrawn(
     assert agent.reasons()[1] == ""
 
 
-async def test_a_suspended_agent_loses_its_session_and_its_jobs(
+@pytest.fixture
+async def suppliers(world: World) -> AsyncIterator[SupplierService]:
+    """The operator's side of supply."""
+    database = open_database(world.owner_url, pool_size=2, role=OPERATOR_ROLE)
+    yield SupplierService(database, asset=Address(ASSET))
+    await database.dispose()
+
+
+async def supplier_of(world: World, agent: ScriptedAgent) -> UUID:
+    """The supplier that an agent is registered for."""
+    found = await world.row(
+        "SELECT supplier_id FROM offpeak.agent WHERE id = :id", id=agent.seeded.agent_id
+    )
+    return UUID(str(found["supplier_id"]))
+
+
+async def test_a_suspended_agent_gets_nothing_new_finishes_what_runs_and_then_leaves(
+    world: World,
+    replica: Gateway,
+    wallet: Wallet,
+    agent_at: AgentAt,
+    suppliers: SupplierService,
+) -> None:
+    agent = await agent_at(replica)
+    placed = await world.accept(wallet)
+    replica.start(placed)
+    run = await agent.next_run()
+    await suppliers.suspend(await supplier_of(world, agent))
+    assert (await world.accept(wallet)).code == "no_slot"
+    await agent.offer()
+    await agent.until(lambda: agent.reasons() == [SUSPENDED])
+    await agent.serve(run)
+    assert await replica.waiters.wait(placed.job_id, 20)
+    assert (await world.job(placed.job_id))["state"] == "completed"
+    await agent.until(agent.closed.is_set)
+    assert [m.code for m in agent.all_of(Refused)] == ["suspended"]
+    assert (await world.lease(placed.lease_id))["state"] == "done"
+
+
+async def test_a_suspended_agent_that_is_let_in_again_offers_again(
+    world: World,
+    replica: Gateway,
+    wallet: Wallet,
+    agent_at: AgentAt,
+    suppliers: SupplierService,
+) -> None:
+    agent = await agent_at(replica)
+    placed = await world.accept(wallet)
+    replica.start(placed)
+    await agent.next_run()
+    supplier_id = await supplier_of(world, agent)
+    await suppliers.suspend(supplier_id)
+    await agent.until(lambda: agent.reasons() == [SUSPENDED])
+    await suppliers.authorize(supplier_id)
+    await agent.until(lambda: agent.reasons() == [SUSPENDED, ""])
+    await agent.offer()
+    await world.until(
+        "SELECT offered = 4 FROM offpeak.deployment WHERE agent_id = :id",
+        id=agent.seeded.agent_id,
+    )
+
+
+async def test_a_revoked_agent_loses_its_session_and_its_jobs(
     world: World, replica: Gateway, wallet: Wallet, agent_at: AgentAt
 ) -> None:
     agent = await agent_at(replica)
@@ -134,11 +202,11 @@ async def test_a_suspended_agent_loses_its_session_and_its_jobs(
     async with world.database.transaction() as tx:
         await tx.execute(AS_OPERATOR)
         await tx.execute(
-            text("UPDATE offpeak.agent SET state = 'suspended' WHERE id = :id"),
+            text("UPDATE offpeak.agent SET state = 'revoked' WHERE id = :id"),
             {"id": agent.seeded.agent_id},
         )
     await agent.until(agent.closed.is_set)
-    assert agent.all_of(Refused)[0].code == "suspended"
+    assert agent.all_of(Refused)[0].code == "revoked"
     await spare.serve(await spare.next_run())
     assert await replica.waiters.wait(placed.job_id, 20)
 

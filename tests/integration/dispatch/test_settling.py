@@ -13,7 +13,7 @@ from supplier_agent.protocol import Accept, Cancel, Fail, Refused, Run, Settled,
 from tests.integration.dispatch.conftest import AgentAt
 from tests.integration.dispatch.gateways import SIGNING_KEY, Gateway, World
 from tests.integration.dispatch.scripted_agent import ScriptedAgent, sse
-from tests.integration.seed import RATES, Placed, Wallet
+from tests.integration.seed import ASK, RATES, Placed, Wallet
 
 FUNDS = 10**12
 
@@ -270,6 +270,31 @@ async def test_many_results_at_once_settle_each_exactly_once(
     )
     assert row["n"] == 16
     assert await balance(world, wallet) == (FUNDS - int(str(row["charged"])), 0)
+
+
+async def test_a_slow_liar_is_paid_by_the_authorized_speed_however_long_it_dribbles(
+    world: World, replica: Gateway, wallet: Wallet, agent_at: AgentAt
+) -> None:
+    agent = await agent_at(replica)
+    await agent.offer(prefill_tokens_per_second=20.0, decode_tokens_per_second=1.0)
+    await world.until(
+        "SELECT decode_tokens_per_second = 5 FROM offpeak.deployment WHERE agent_id = :agent",
+        agent=agent.seeded.agent_id,
+    )
+    placed = await world.accept(wallet)
+    run = await run_of(agent, replica, placed)
+    await world.as_owner(
+        "UPDATE offpeak.lease SET started_at = started_at - interval '50 s' WHERE id = %s",
+        placed.lease_id,
+    )
+    await agent.serve(run)
+    assert await replica.waiters.wait(placed.job_id, 20)
+    booked = await world.row(
+        "SELECT slot_ms, amount FROM offpeak.cost_entry WHERE lease_id = :id", id=placed.lease_id
+    )
+    # 1.5 x (12 / 300 + 4 / 20) s, less where other tests' work was faster than the prior
+    assert 0 < int(str(booked["slot_ms"])) <= 360
+    assert booked["amount"] == ASK * int(str(booked["slot_ms"])) // 1_000
 
 
 async def test_no_log_carries_what_an_engine_says_of_prompt_or_answer(

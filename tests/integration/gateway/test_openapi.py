@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 import uvicorn
 from fastapi import FastAPI
@@ -25,12 +26,10 @@ MOST_SECONDS = 15
 @pytest.fixture(scope="module")
 def served_url(database_url: str, redis_url: str) -> Iterator[str]:
     """A gateway behind a real HTTP server, with slots on offer and a price that stays good."""
-    app = build_app(
-        gateway_settings(
-            database_url, redis_url, port=0, fresh_seconds=3_600, price_stale_seconds=3_600
-        )
-    )
+    app = build_app(gateway_settings(database_url, redis_url, port=0, price_stale_seconds=3_600))
     authorize_seller(database_url).offer(4)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("UPDATE offpeak.agent_session SET seen_at = now() + interval '1 hour'")
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="on"))
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -46,6 +45,7 @@ async def test_every_route_is_in_the_document(app: FastAPI, client: httpx.AsyncC
     document = (await client.get("/openapi.json")).json()
     served = {route.path for route in app.routes if isinstance(route, Route)} - {"/openapi.json"}
     assert set(document["paths"]) >= {"/v1/quotes", "/v1/balances", "/v1/models", "/readyz"}
+    assert document["servers"] == [{"url": "http://127.0.0.1:8700"}]
     assert served <= set(document["paths"])
     assert document["paths"]["/v1/balances"]["get"]["security"] == [{"OffpeakRead": []}]
 

@@ -131,6 +131,23 @@ async def test_a_prompt_counted_in_a_thread_is_priced_the_same_way(
     assert answer.json()["input_tokens"] > 4_500
 
 
+async def test_asks_that_no_price_covers_are_no_capacity_and_the_refusal_says_so(
+    client: httpx.AsyncClient, gateway: Gateway, seller: Seller, wallet: Wallet
+) -> None:
+    with psycopg.connect(seller.database_url, autocommit=True) as connection:
+        connection.execute("UPDATE offpeak.agent_session SET state = 'offline'")
+        connection.execute(
+            "UPDATE offpeak.agent_session SET state = 'online' WHERE agent_id = %s",
+            (seller.agent,),
+        )
+    seller.offer(4, ask=1_000_000)
+    await price_market(gateway)
+    answer = await client.post("/v1/quotes", json=quote_body(wallet))
+    assert (answer.status_code, answer.json()["code"]) == (503, "no-capacity")
+    assert answer.json()["too_dear"] == 1
+    assert "ask for more" in answer.json()["detail"]
+
+
 async def test_a_price_that_covers_no_suppliers_ask_is_not_quoted(
     client: httpx.AsyncClient, gateway: Gateway, wallet: Wallet, database_url: str
 ) -> None:

@@ -138,13 +138,13 @@ def test_the_supplier_is_paid_for_served_time_and_for_failures_that_are_not_its_
     books: Books, fresh_database_url: str
 ) -> None:
     seller = books.seller(2, ask=10_000)
-    served, failed = (accepted(books, seller) for _ in range(2))
+    served, failed = (accepted(books, seller, amount=100_000) for _ in range(2))
     with Books(fresh_database_url, role="none") as owner:
         owner.connection.execute(
             "UPDATE offpeak.lease SET started_at = started_at - interval '2 s'"
         )
 
-    books.settle([served], 100)
+    books.settle([served], 100_000)
     books.end(failed.job_id, paid=True)
 
     costs = books.rows("SELECT kind, amount, slot_ms FROM offpeak.cost_entry ORDER BY kind")
@@ -152,18 +152,53 @@ def test_the_supplier_is_paid_for_served_time_and_for_failures_that_are_not_its_
     for cost in costs:
         assert cost.amount == 10_000 * cost.slot_ms // 1_000
         assert cost.slot_ms >= 2_000
-    assert house(books, FEES) == 100 - sum(c.amount for c in costs)
+    assert house(books, FEES) == 100_000 - sum(c.amount for c in costs)
 
 
 def test_slot_time_beyond_the_cap_is_not_paid(books: Books, fresh_database_url: str) -> None:
     seller = books.seller(1, ask=1_000)
-    job = accepted(books, seller)
+    job = accepted(books, seller, amount=100_000)
     with Books(fresh_database_url, role="none") as owner:
         owner.connection.execute("UPDATE offpeak.lease SET started_at = now() - interval '1 hour'")
 
-    books.settle([job], 100)
+    books.settle([job], 100_000)
 
     assert books.one("SELECT amount FROM offpeak.cost_entry").amount == 60 * 1_000
+
+
+def test_the_supplier_is_never_paid_more_than_the_charge(
+    books: Books, fresh_database_url: str
+) -> None:
+    seller = books.seller(1, ask=1_000)
+    job = accepted(books, seller, amount=100_000)
+    hour_ago(fresh_database_url)
+
+    books.settle([job], 5_000)
+
+    cost = books.one("SELECT amount, slot_ms FROM offpeak.cost_entry")
+    assert (cost.amount, cost.slot_ms) == (5_000, 5_000)
+
+
+def test_all_attempts_of_a_job_together_are_paid_at_most_its_hold(
+    books: Books, fresh_database_url: str
+) -> None:
+    first, second = books.seller(1, ask=1_000), books.seller(1, ask=1_000)
+    job = accepted(books, first, amount=70_000)
+    hour_ago(fresh_database_url)
+    moved = books.reassign(job.lease_id, [second.deployment_id], fault=False, paid=True)
+    assert moved.code == "ok"
+    hour_ago(fresh_database_url)
+
+    books.end(job.job_id, paid=True)
+
+    paid = books.rows("SELECT amount FROM offpeak.cost_entry ORDER BY amount")
+    assert [row.amount for row in paid] == [10_000, 60_000]
+
+
+def hour_ago(url: str) -> None:
+    """Have every lease begin an hour ago."""
+    with Books(url, role="none") as owner:
+        owner.connection.execute("UPDATE offpeak.lease SET started_at = now() - interval '1 hour'")
 
 
 def test_an_expired_job_ends_with_hold_and_lease_but_its_slot_waits_for_the_engine(
@@ -403,3 +438,25 @@ def test_pruning_the_market_keeps_what_opens_the_window_of_a_deployment_at_rest(
 
     assert books.rows("SELECT id, occupied FROM offpeak.capacity_event") == before[-1:]
     assert len(books.rows("SELECT * FROM offpeak.price_point")) == 1
+
+
+def test_an_agents_rest_doubles_each_time_to_ten_minutes_at_most(
+    books: Books, fresh_database_url: str
+) -> None:
+    agent_id = books.seller(1).agent_id
+    rests = []
+    with Books(fresh_database_url, role="none") as owner:
+        for _ in range(6):
+            owner.connection.execute(
+                "UPDATE offpeak.agent SET resting_until = least(resting_until, now())"
+            )
+            books.rows(
+                "SELECT offpeak.note_faults(%s, %s, %s, %s)",
+                [agent_id] * 3,
+                [None] * 3,
+                [None] * 3,
+                [None] * 3,
+            )
+            rest = books.one("SELECT resting_until - now() AS length FROM offpeak.agent").length
+            rests.append(round(rest.total_seconds() / 60))
+    assert rests == [1, 2, 4, 8, 10, 10]

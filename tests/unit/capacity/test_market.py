@@ -1,4 +1,5 @@
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -11,19 +12,23 @@ from app.capacity.market import (
     Market,
     MarketSnapshot,
     Offer,
+    Price,
     PricedMarket,
     PricePoint,
     choose_market,
+    market_of,
 )
+from app.capacity.placement import DeploymentOffer
 from ledger.money import Nano
 from pricing.curve import DEFAULT_CURVE
 from pricing.floor import Floor, cost_floor
 from pricing.load import CapacityEvent
-from pricing.rates import ask_at
+from pricing.rates import Rates, ask_at
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 STALE = timedelta(seconds=10)
 FLOOR = Floor(Nano(1), Nano(2), Nano(3))
+PRICE = Price(Rates(Nano(1), Nano(2), Nano(3)), Nano(1_000))
 PRIOR = PriorCost(400, 200, 300, 20, Nano(2_000), Nano(5_000))
 
 
@@ -35,13 +40,30 @@ def point(age_seconds: float = 0) -> PricePoint:
     return PricePoint(NOW - timedelta(seconds=age_seconds), 250_000, FLOOR, Nano(1_000), 1)
 
 
+def market(region: str, found: Offer | None, at: PricePoint | None, name: str = "m") -> Market:
+    return Market(name, region, found, at, PRICE)
+
+
+def deployment(
+    number: int, *, ask: int = 1_000, speeds: tuple[int, int] = (300, 20)
+) -> DeploymentOffer:
+    prefill, decode = speeds
+    return DeploymentOffer(
+        UUID(int=number), "m", "east", "flexible", Nano(ask), 4, 1, prefill, decode
+    )
+
+
+def sold(*deployments: DeploymentOffer) -> Market:
+    return market_of(("m", "east"), deployments, point=point(), price=PRICE)
+
+
 def choose(*markets: Market, region: str | None = None) -> PricedMarket:
     snapshot = MarketSnapshot(NOW, 0.0, markets)
     return choose_market(snapshot, "m", region=region, now=NOW, stale=STALE)
 
 
 def test_the_region_with_most_free_slots_is_quoted_unless_one_is_named() -> None:
-    east, west = Market("m", "east", offer(4, 3), point()), Market("m", "west", offer(4), point())
+    east, west = market("east", offer(4, 3), point()), market("west", offer(4), point())
     assert choose(east, west).region == "west"
     assert choose(east, west, region="east").region == "east"
 
@@ -50,9 +72,9 @@ def test_the_region_with_most_free_slots_is_quoted_unless_one_is_named() -> None
     "markets",
     [
         (),
-        (Market("m", "east", None, point()),),
-        (Market("m", "east", offer(0), point()),),
-        (Market("n", "east", offer(4), point()),),
+        (market("east", None, point()),),
+        (market("east", offer(0), point()),),
+        (market("east", offer(4), point(), "n"),),
     ],
 )
 def test_no_fresh_offer_is_no_capacity_and_not_a_load_of_zero(markets: tuple[Market, ...]) -> None:
@@ -61,14 +83,14 @@ def test_no_fresh_offer_is_no_capacity_and_not_a_load_of_zero(markets: tuple[Mar
 
 
 def test_a_full_market_is_still_quoted() -> None:
-    assert choose(Market("m", "east", offer(4, 4), point())).offer.free == 0
+    assert choose(market("east", offer(4, 4), point())).offer.free == 0
 
 
 def test_an_old_price_is_not_quoted() -> None:
-    assert choose(Market("m", "east", offer(4), point(10))).region == "east"
+    assert choose(market("east", offer(4), point(10))).region == "east"
     for old in (point(10.1), None):
         with pytest.raises(PriceStale):
-            choose(Market("m", "east", offer(4), old))
+            choose(market("east", offer(4), old))
 
 
 def test_the_database_clock_is_carried_forward_on_our_own() -> None:
@@ -115,3 +137,18 @@ def test_no_offer_in_the_window_is_no_load() -> None:
     assert current_load(gone, now_us=100 * second) is None
     half = [CapacityEvent("d", 0, 2, 1)]
     assert current_load(half, now_us=100 * second) == 500_000
+
+
+def test_only_what_the_present_price_covers_is_a_market() -> None:
+    found = sold(deployment(1), deployment(2, ask=1_001, speeds=(1, 1)))
+    assert found.offer is not None
+    assert (found.offer.deployments, found.offer.offered, found.offer.occupied) == (1, 4, 1)
+    assert (found.offer.slowest_prefill, found.offer.slowest_decode) == (300, 20)
+    assert found.too_dear == 1
+
+
+def test_a_market_of_uncovered_asks_is_no_capacity_and_says_why() -> None:
+    with pytest.raises(NoFreshOffer) as refused:
+        choose(sold(deployment(1, ask=1_001)))
+    assert refused.value.too_dear == 1
+    assert "ask for more" in str(refused.value)

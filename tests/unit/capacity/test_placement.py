@@ -24,6 +24,8 @@ def offer(
         ask=Nano(ask),
         offered=offered,
         occupied=occupied,
+        prefill=300,
+        decode=20,
     )
 
 

@@ -18,12 +18,19 @@ from supplier_agent.protocol import Answer, Done, Usage
 KEY = DeviceKey(b"k" * 32)
 PUBLIC = Ed25519PublicKey.from_public_bytes(KEY.public)
 RATES = Rates(Nano(2_000_000_000), Nano(9_000_000_000), Nano(1_000))
-RELEASE = ServedRelease("model", "ab" * 32, lambda text: len(text.split()))
+RELEASE = ServedRelease("model", "ab" * 32, lambda text: len(text.split()), SlotSpeeds(300, 20))
 SALT = b"s" * 32
 REQUEST = b'{"max_output_tokens":64}'
 
 
-def work(*, input_tokens: int = 12, max_output: int = 64, deadline: float = 160.0) -> Work:
+def work(
+    *,
+    input_tokens: int = 12,
+    max_output: int = 64,
+    deadline: float = 160.0,
+    claimed: SlotSpeeds | None = None,
+) -> Work:
+    """A lease on a slot of 300 and 20 tokens per second, or the claimed speeds."""
     accepted = AcceptedWork(
         lease_id=UUID(int=1),
         job_id=UUID(int=2),
@@ -39,7 +46,12 @@ def work(*, input_tokens: int = 12, max_output: int = 64, deadline: float = 160.
         request=REQUEST,
         remaining_seconds=60,
     )
-    return Work(accepted=accepted, deployment="gpu0", speeds=SlotSpeeds(300, 20), deadline=deadline)
+    return Work(
+        accepted=accepted,
+        deployment="gpu0",
+        speeds=claimed or SlotSpeeds(300, 20),
+        deadline=deadline,
+    )
 
 
 def answer(*, words: int = 10, output_tokens: int | None = None, finish: Any = "stop") -> Answer:

@@ -44,6 +44,15 @@ def test_a_supplier_that_calls_itself_slow_is_paid_no_more_slot_time_than_prices
     assert metered.cap_ms == 885  # as if it were as fast as the price says
 
 
+def test_a_supplier_that_claims_to_be_slow_is_paid_for_no_more_slot_time() -> None:
+    caps = []
+    for claimed in (SlotSpeeds(300, 20), SlotSpeeds(75, 5), SlotSpeeds(600, 40)):
+        lease, given_answer = work(claimed=claimed), answer()
+        told = done(given_answer, lease)
+        caps.append(meter(lease, told, given_answer, release=RELEASE, key=PUBLIC).cap_ms)
+    assert caps == [885, 885, 443]
+
+
 @given(
     words=st.integers(0, 60),
     reported=st.integers(0, 64),

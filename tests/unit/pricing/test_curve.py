@@ -77,3 +77,10 @@ def test_a_flat_curve_is_flat(points: int) -> None:
     table = tuple((1_000_000 * i // points, 1_500_000) for i in range(points + 1))
     if len(table) <= 64:
         assert Curve(1, table).multiplier_ppm(333_333) == 1_500_000
+
+
+def test_another_curve_has_another_version() -> None:
+    points = DEFAULT_CURVE.points
+    assert Curve.of(points) == DEFAULT_CURVE
+    assert DEFAULT_CURVE.version == 1_452_267_005
+    assert Curve.of((*points[:-1], (1_000_000, 2_000_001))).version != DEFAULT_CURVE.version

@@ -368,6 +368,14 @@ def upgrade() -> None:
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("faults", sa.Integer(), server_default="0", nullable=False),
         sa.Column(
+            "fault_times",
+            postgresql.ARRAY(sa.DateTime(timezone=True)),
+            server_default="{}",
+            nullable=False,
+        ),
+        sa.Column("rests", sa.SmallInteger(), server_default="0", nullable=False),
+        sa.Column("resting_until", sa.DateTime(timezone=True), nullable=True),
+        sa.Column(
             "created_at",
             sa.DateTime(timezone=True),
             server_default=sa.text("now()"),
@@ -465,6 +473,7 @@ def upgrade() -> None:
         sa.Column("prefill_tokens_per_second", sa.Integer(), nullable=False),
         sa.Column("decode_tokens_per_second", sa.Integer(), nullable=False),
         sa.Column("gpu_activity_ppm", sa.Integer(), nullable=True),
+        sa.Column("served_at", sa.DateTime(timezone=True), nullable=True),
         sa.CheckConstraint(
             "capacity_class IN ('flexible', 'reclaimable')",
             name=op.f("ck_deployment_capacity_class"),
