@@ -68,6 +68,15 @@ class Gateway:
     requests: RequestService
     readiness: ReadinessService
 
+    async def drain(self, *, timeout_seconds: float) -> None:
+        """Say not ready, accept nothing more, and let what runs here end.
+
+        The agents stay connected meanwhile; what is left after the time is handed over by closing.
+        """
+        self.readiness.drain()
+        await self.admission.drain()
+        await self.dispatch.dispatcher.finish(timeout_seconds=timeout_seconds)
+
     @property
     def token(self) -> Address:
         """The settlement token."""

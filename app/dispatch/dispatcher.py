@@ -1,6 +1,7 @@
 """The attempts and sessions of this replica, and how accepted work reaches its agent."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -54,6 +55,7 @@ class Dispatcher:
         self.accepted: set[UUID] = set()
         """Leases that agents accepted and whose jobs are not yet marked as running."""
         self.closing = False
+        self._forgotten = asyncio.Event()
         self._woken: set[UUID] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         parts.wakes.on(lease_channel(replica), self._on_wake)
@@ -102,6 +104,7 @@ class Dispatcher:
         attempt = self.attempts.pop(lease_id, None)
         if attempt is None:
             return
+        self._forgotten.set()
         session = self.sessions.get(attempt.work.accepted.agent_id)
         stream = stream_of(str(lease_id))
         if session is not None and session.streams.get(stream) is attempt:
@@ -125,6 +128,18 @@ class Dispatcher:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._finished)
+
+    async def finish(self, *, timeout_seconds: float) -> None:
+        """Return once the attempts that run now have ended, or the time is over.
+
+        Later ones start and run as ever: this is for the time before `close`.
+        """
+        running = set(self.attempts)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_seconds):
+                while running & self.attempts.keys():
+                    self._forgotten.clear()
+                    await self._forgotten.wait()
 
     async def close(self, *, timeout_seconds: float) -> None:
         """Take nothing new, finish what is being booked, and let the agents go elsewhere.
