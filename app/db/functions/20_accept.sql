@@ -40,9 +40,13 @@ BEGIN
     FROM offpeak.deployment d JOIN offpeak.agent_session s ON s.agent_id = d.agent_id
    WHERE d.id IN (SELECT unnest(t.c::uuid[]) FROM (SELECT DISTINCT unnest(p_candidates)) AS t(c))
      AND s.state = 'online' AND s.seen_at > v_now - interval '15 s' AND d.occupied < d.offered;
-  -- jobs that lost their slot wait ahead of new ones
+  -- jobs that lost their slot wait ahead of new ones, for the slots that they may take: not for
+  -- those of agents that failed them, or one bad job would stop a small market while it waits
   SELECT array_agg(DISTINCT j.release || ' ' || j.region) INTO v_waiting
-    FROM offpeak.job j WHERE j.state = 'queued';
+    FROM offpeak.job j
+   WHERE j.state = 'queued'
+     AND EXISTS (SELECT FROM unnest(d_agent, d_market) AS c(agent_id, market)
+                  WHERE c.market = j.release || ' ' || j.region AND c.agent_id <> ALL(j.failed_agents));
   SELECT array_agg(j.id ORDER BY u.ord), array_agg(j.lease_id ORDER BY u.ord),
          array_agg(q.request_digest ORDER BY u.ord),
          array_agg(EXISTS (SELECT FROM offpeak.request_authorization a
