@@ -67,7 +67,8 @@ def soak_redispatch(town: Town) -> None:
 def soak_heartbeats(town: Town) -> None:
     """Hold 200 agents' sessions, 30 % of the heartbeats late."""
     agents = 200
-    closed, online = asyncio.run(beating(town.site, gateway="gateway-a", agents=agents, beats=6))
+    found = beating(town.site, gateway="gateway-a", agents=agents, late_beats=6)
+    closed, online = asyncio.run(found)
     say(f"heartbeats  {agents} agents, {closed} closed, {online} online after 60 s")
     assert (closed, online) == (0, agents)
 
