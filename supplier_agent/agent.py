@@ -20,6 +20,8 @@ from supplier_agent.workbench import Workbench
 
 FIRST_PAUSE_SECONDS: Final = 0.2
 LAST_PAUSE_SECONDS: Final = 30.0
+HOLDING_PAUSE_SECONDS: Final = 2.0
+"""The longest pause while leases are held: nobody else has them, and 20 s are all they may have."""
 _EXPIRE_SECONDS: Final = 1.0
 
 _log = structlog.get_logger("offpeak.agent")
@@ -107,7 +109,8 @@ class Agent:
             self._session = session
             reason = await _hold(session)
             pause = next_pause(pause, welcomed=session.authenticated and not reason.is_refusal)
-            seconds = random.uniform(0, pause)  # noqa: S311 - full jitter, not a secret
+            longest = longest_pause(pause, holding=bool(self._bench.held))
+            seconds = random.uniform(0, longest)  # noqa: S311 - full jitter, not a secret
             _log.warning("session ended", reason=reason.text, dial_again_seconds=round(seconds, 2))
             await asyncio.sleep(seconds)
 
@@ -157,6 +160,11 @@ def next_pause(pause: float, *, welcomed: bool) -> float:
     authentication, and refusals, make the pause grow.
     """
     return FIRST_PAUSE_SECONDS if welcomed else min(pause * 2, LAST_PAUSE_SECONDS)
+
+
+def longest_pause(pause: float, *, holding: bool) -> float:
+    """Return the ceiling of a pause, in seconds: a low one while leases are held."""
+    return min(pause, HOLDING_PAUSE_SECONDS) if holding else pause
 
 
 async def _hold(session: Session) -> _Ended:

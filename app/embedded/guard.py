@@ -85,8 +85,11 @@ def _report(fd: int, message: Report) -> None:
 
 def _wait_for_a_reason(child: "subprocess.Popen[bytes]", spec: Spec, wake_fd: int) -> None:
     """Return when the child has ended (poll() is not None) or when it has to end (None)."""
+    watched = select.poll()  # select() takes no descriptor above 1023, and a busy parent has many
+    for fd in (spec["lifeline_fd"], wake_fd):
+        watched.register(fd, select.POLLIN)
     while child.poll() is None and os.getppid() == spec["parent_pid"]:
-        ready, _, _ = select.select([spec["lifeline_fd"], wake_fd], [], [], _POLL_SECONDS)
+        ready = {fd for fd, _ in watched.poll(_POLL_SECONDS * 1_000)}
         if wake_fd in ready and any(n != signal.SIGCHLD for n in os.read(wake_fd, 64)):
             return  # asked to end by SIGTERM or SIGINT
         if spec["lifeline_fd"] in ready:

@@ -13,14 +13,15 @@ from tests.integration.seed import register_agent
 
 LATE_PERCENT = 30
 LATE_SECONDS = 5.0
+LONGEST_PACE = HEARTBEAT_SECONDS + LATE_SECONDS
 ONLINE = text(
     "SELECT count(*) FROM offpeak.agent_session"
     " WHERE agent_id IN :agents AND state = 'online' AND NOT stale"
 ).bindparams(bindparam("agents", expanding=True))
 
 
-async def beating(site: Site, *, gateway: str, agents: int, beats: int) -> tuple[int, int]:
-    """Hold so many sessions for `beats` heartbeats each, every one late for 30 % of them.
+async def beating(site: Site, *, gateway: str, agents: int, late_beats: int) -> tuple[int, int]:
+    """Hold so many sessions until the late 30 % of them have sent so many heartbeats each.
 
     Returns how many connections the gateway closed, and how many sessions are online at the end.
     """
@@ -33,9 +34,10 @@ async def beating(site: Site, *, gateway: str, agents: int, beats: int) -> tuple
 
     async def beat(place: int) -> None:
         late = place * 100 < agents * LATE_PERCENT
+        pace = HEARTBEAT_SECONDS + (LATE_SECONDS if late else 0)
+        beats = late_beats if late else round(late_beats * LONGEST_PACE / pace)
         for seq in range(beats):
-            # the heartbeat's own pace, which is what is on trial
-            await asyncio.sleep(HEARTBEAT_SECONDS + (LATE_SECONDS if late else 0))
+            await asyncio.sleep(pace)  # the heartbeat's own pace, which is what is on trial
             await people[place].say(Heartbeat(seq=seq))
 
     await asyncio.gather(*(beat(place) for place in range(agents)))

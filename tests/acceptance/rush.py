@@ -3,6 +3,7 @@
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from itertools import cycle, islice
 
 from app.client.checks import CheckedQuote
@@ -24,8 +25,8 @@ def rush(town: Town, k: int) -> Counter[str]:
     """Accept 64 offers at once with money for exactly `k`; return the answers, counted."""
     wallet = town.site.wallet(Nano(1))
     names = islice(cycle(GATEWAYS), CLIENTS)
-    clients = [town.site.buyer_of(wallet, name).client for name in names]
-    with ThreadPoolExecutor(max_workers=CLIENTS) as pool:
+    with ExitStack() as stack, ThreadPoolExecutor(max_workers=CLIENTS) as pool:
+        clients = [stack.enter_context(town.site.client_of(wallet, name)) for name in names]
         offers = equal_offers(clients, pool)
         town.site.fund(wallet, Nano(k * offers[0].quote.max_charge_nano))
         start = threading.Barrier(CLIENTS)

@@ -268,6 +268,10 @@ class Site:
 
     def buyer_of(self, wallet: Wallet, gateway: str = "gateway") -> "Buyer":
         """Return a buyer on an existing wallet."""
+        return Buyer(self._stack.enter_context(self.client_of(wallet, gateway)))
+
+    def client_of(self, wallet: Wallet, gateway: str) -> Client:
+        """Return a client on an existing wallet; the caller closes it."""
         settings = self.settings()
         terms = Terms(
             chain_id=settings.chain_id,
@@ -276,8 +280,7 @@ class Site:
             token=parse_address(settings.token_address),
         )
         http = httpx.Client(verify=_tls())
-        client = Client(Transport(self.urls[gateway], http=http), terms, wallet=wallet)
-        return Buyer(self._stack.enter_context(client))
+        return Client(Transport(self.urls[gateway], http=http), terms, wallet=wallet)
 
     async def _fund(self, payer: Address, amount: Nano) -> None:
         database = open_database(self.database_url, pool_size=1, role=OPERATOR_ROLE)

@@ -14,7 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.acceptance import mixed
@@ -67,7 +67,8 @@ def soak_redispatch(town: Town) -> None:
 def soak_heartbeats(town: Town) -> None:
     """Hold 200 agents' sessions, 30 % of the heartbeats late."""
     agents = 200
-    closed, online = asyncio.run(beating(town.site, gateway="gateway-a", agents=agents, beats=6))
+    found = beating(town.site, gateway="gateway-a", agents=agents, late_beats=6)
+    closed, online = asyncio.run(found)
     say(f"heartbeats  {agents} agents, {closed} closed, {online} online after 60 s")
     assert (closed, online) == (0, agents)
 
@@ -125,20 +126,28 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="offpeak-soak-"))
     say(f"logs        {folder}")
     wanted = options.parts or parts
+    if set(wanted) - {"mixed"}:
+        soak_town(folder, wanted, rounds=options.rounds, until=until, chance=chance)
+    if "mixed" in wanted and time.monotonic() < until:
+        (folder / "mixed").mkdir()
+        soak_mixed(folder / "mixed")
+
+
+def soak_town(
+    folder: Path, wanted: Sequence[str], *, rounds: int, until: float, chance: random.Random
+) -> None:
+    """Do the parts that share a town."""
     with running_town(folder) as town:
         steps: dict[str, Callable[[], None]] = {
             "rush": lambda: soak_rush(town, chance),
             "redispatch": lambda: soak_redispatch(town),
             "heartbeats": lambda: soak_heartbeats(town),
-            "kills": lambda: soak_kills(town, chance, rounds=options.rounds, until=until),
+            "kills": lambda: soak_kills(town, chance, rounds=rounds, until=until),
         }
         for part, step in steps.items():
             if part in wanted and time.monotonic() < until:
                 town.repair()
                 step()
-    if "mixed" in wanted and time.monotonic() < until:
-        (folder / "mixed").mkdir()
-        soak_mixed(folder / "mixed")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ class Stores:
 
     def __enter__(self) -> Self:
         self.home.chmod(0o755)  # the engines' account must get in
+        fresh = PostgresOptions(home=self.home, fsync=False)  # making the cluster need not last
+        EmbeddedPostgres.start(fresh).stop()
         self.start_postgres()
         assert self._postgres is not None
         self._postgres.create_database(DATABASE)

@@ -71,8 +71,8 @@ def test_a_gateway_that_is_told_to_stop_in_mid_flight_loses_nothing_and_exits_wi
     with ThreadPoolExecutor(max_workers=ASKED) as pool:
         asked = have_running(town, pool, buyers)
         assert town.stop("gateway-a") == 0
-        town.start("gateway-a")
         assert_each_answered_and_charged_once(town, buyers, asked)
+    assert {one.result().attempts for one in asked} == {1}
 
 
 def test_an_agent_that_is_told_to_stop_finishes_what_it_runs(town: Town) -> None:

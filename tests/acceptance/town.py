@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,9 +34,11 @@ class Town:
             self.stores.start_postgres()
         if not self.stores.is_valkey_up:
             self.stores.start_valkey()
-        for name in (*GATEWAYS, "worker", *ENGINES, *AGENTS):
-            if not self.runs(name):
-                self.start(name)
+        # at once: what a process does to start is mostly done alone
+        with ThreadPoolExecutor() as pool:
+            for names in ((*GATEWAYS, "worker", *ENGINES), tuple(AGENTS)):
+                down = [name for name in names if not self.runs(name)]
+                list(pool.map(self.start, down))
         for engine in ENGINES:
             self.pace(engine, PACE_SECONDS)
         self.wait_for_slots()

@@ -1,17 +1,19 @@
 """From RUN to a signed record, and what an agent may not get paid for."""
 
 import asyncio
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import structlog
 
+from app.dispatch.attempt import AttemptLimits
 from app.jobs.content import open_answer
 from ledger.signing import address_of, recover
 from supplier_agent.protocol import Accept, Cancel, Fail, Refused, Run, Settled, Usage
-from tests.integration.dispatch.conftest import AgentAt
-from tests.integration.dispatch.gateways import SIGNING_KEY, Gateway, World
+from tests.integration.dispatch.conftest import AgentAt, connect
+from tests.integration.dispatch.gateways import SIGNING_KEY, Gateway, World, gateway
 from tests.integration.dispatch.scripted_agent import ScriptedAgent, sse
 from tests.integration.seed import ASK, RATES, Placed, Wallet
 
@@ -117,6 +119,25 @@ async def test_a_lie_costs_the_buyer_nothing_and_is_counted(
     assert lease["statement"] == done.statement.encode()
     assert await balance(world, wallet) == (FUNDS - placed.max_charge, placed.max_charge)
     assert (await world.job(placed.job_id))["state"] == "queued"
+
+
+async def test_a_wrong_counts_against_the_device_whatever_session_it_has(
+    world: World, wallet: Wallet, agent_at: AgentAt
+) -> None:
+    limits = AttemptLimits(queue_seconds=0.3)
+    async with gateway(dataclasses.replace(world, limits=limits), f"one-{world.region}") as replica:
+        agent = await agent_at(replica)
+        for wrongs in (1, 2):
+            placed = await world.accept(wallet)
+            await agent.serve(await run_of(agent, replica, placed), stream_bytes=5)
+            await world.until(
+                "SELECT faults = :n FROM offpeak.agent WHERE id = :id",
+                id=agent.seeded.agent_id,
+                n=wrongs,
+            )
+            assert await replica.waiters.wait(placed.job_id, 20)
+            await agent.hang_up()
+            await connect(agent, replica)  # which does not dodge it
 
 
 async def test_a_streamed_call_without_usage_is_unmetered_unbilled_and_alarmed(

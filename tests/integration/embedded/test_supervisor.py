@@ -1,5 +1,6 @@
 import os
 import pwd
+import resource
 import shlex
 import shutil
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -172,6 +174,22 @@ def test_stopping_sends_the_signal_and_reports_the_status(tmp_path: Path) -> Non
     assert child.stop() == 5
     assert child.stop() == 5
     assert "bye" in child.log_tail()
+
+
+def test_a_parent_with_many_open_files_still_has_children(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 4_096:
+        pytest.skip("this account may not open that many files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4_096), hard))
+    with ExitStack() as files:
+        for _ in range(1_100):
+            files.enter_context(Path(os.devnull).open("rb"))
+        child = ChildProcess.start(
+            shell(tmp_path, "trap 'exit 5' TERM; echo up; while :; do sleep 0.01; done")
+        )
+        child.wait_ready(lambda: "up" in child.log_tail(), timeout_seconds=30)
+        assert child.stop() == 5
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_a_child_that_ignores_its_signal_is_killed_with_all_it_started(tmp_path: Path) -> None:

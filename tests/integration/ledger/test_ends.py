@@ -337,6 +337,16 @@ def test_a_job_without_a_slot_waits_ahead_of_new_accepts(books: Books) -> None:
     assert books.accept([newcomer])[0].code == "ok"
 
 
+def test_a_waiting_job_keeps_nobody_from_the_slots_of_agents_that_failed_it(books: Books) -> None:
+    only = books.seller(2)
+    job = accepted(books, only)
+    assert books.reassign(job.lease_id, [only.deployment_id]).code == "queued"
+
+    books.fund(BUYER, 1)
+    newcomer = Order(payer=BUYER, amount=1, candidates=(only.deployment_id,))
+    assert books.accept([newcomer])[0].code == "ok"
+
+
 def test_house_balances_lose_nothing_to_transactions_that_commit_late(
     books: Books, fresh_database_url: str
 ) -> None:
