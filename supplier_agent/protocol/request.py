@@ -29,7 +29,7 @@ class Message(msgspec.Struct, forbid_unknown_fields=True, frozen=True, gc=False)
 
 
 class JsonSchema(msgspec.Struct, forbid_unknown_fields=True, frozen=True, gc=False):
-    """A named JSON schema that the answer must satisfy."""
+    """A named JSON schema. An answer that ends by itself keeps it; one cut at the ceiling begins so."""
 
     name: Annotated[str, Meta(pattern=r"\A[a-zA-Z0-9_-]{1,64}\Z")]
     schema: dict[str, object]
