@@ -28,6 +28,9 @@ from supplier_agent.protocol import (
 PATH = "/v1/agents/connect"
 HELLO_SECONDS = 10.0
 CLOSE_SECONDS = 1.0
+MAX_GREETING = 256
+"""Connections that have not said who they are; more are told to come back."""
+TRY_AGAIN_LATER = 1013
 
 WEBSOCKET_MAX_BYTES = MAX_CONTROL_BYTES
 """Largest message the server may assemble (uvicorn's `ws_max_size`); compression is off."""
@@ -43,6 +46,7 @@ class AgentEndpoint:
         self._dispatcher = outcomes.dispatcher
         self._handshake = Handshake(outcomes)
         self._channel = Channel(outcomes, ids)
+        self._greeting = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection from its opening to its end."""
@@ -50,9 +54,13 @@ class AgentEndpoint:
         if (await receive())["type"] != "websocket.connect":
             return
         await send({"type": "websocket.accept"})
+        if self._greeting >= MAX_GREETING:
+            await send({"type": "websocket.close", "code": TRY_AGAIN_LATER})
+            return
         if self._dispatcher.draining or self._dispatcher.closing:
             await send({"type": "websocket.close", "code": SERVICE_RESTART})
             return
+        self._greeting += 1
         try:
             session = await self._open(receive, send)
         except SessionRefused as error:
@@ -63,6 +71,8 @@ class AgentEndpoint:
             log.exception("no session opened")
             await send({"type": "websocket.close", "code": INTERNAL_ERROR})
             return
+        finally:
+            self._greeting -= 1
         if session is not None:
             await self._serve(session, receive)
 
