@@ -28,6 +28,7 @@ from supplier_agent.protocol import InferenceRequest
 router = APIRouter(prefix="/v1", tags=["requests"])
 
 _WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?([^\",;\s]*)", re.IGNORECASE)
+_ASYNC = re.compile(r"(?:^|[,;\s])respond-async(?:$|[,;\s])", re.IGNORECASE)
 _ACCEPTED = 202
 
 
@@ -79,10 +80,13 @@ class PostRequest:
         await send_json(send, orjson.dumps(job_body(view)), status=status, headers=headers)
 
     def _wait(self, prefer: str) -> int:
-        """Return the seconds that `Prefer: wait=N` allows (RFC 7240), or the default."""
+        """Return the seconds that `Prefer: wait=N` allows (RFC 7240), or the default.
+
+        `respond-async` without a wait asks for 202 at once.
+        """
         match = _WAIT.search(prefer)
         if match is None:
-            return self._wait_default_seconds
+            return 0 if _ASYNC.search(prefer) else self._wait_default_seconds
         given = match[1]
         if not given.isascii() or not given.isdigit() or int(given[:9]) > self._wait_max_seconds:
             raise BadPrefer(given=given, limit_seconds=self._wait_max_seconds)

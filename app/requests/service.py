@@ -72,10 +72,8 @@ class RequestService:
 
     async def _check(self, presented: Presented) -> CheckedAcceptance:
         terms = self._terms
-        if presented.quote.token != terms.token:
-            raise RequestMismatch(field="token")
         try:
-            return verify_acceptance(
+            checked = verify_acceptance(
                 presented, quote_signer=terms.quote_signer, domain=terms.domain
             )
         except RequestMismatch:
@@ -89,6 +87,9 @@ class RequestService:
             account = wallet_account(presented.quote.payer, terms.token)
             await self._parts.admission.refuse_other_content(digest, account)
             raise
+        if presented.quote.token != terms.token:  # quoted before the setting was changed
+            raise RequestMismatch(field="token")
+        return checked
 
     def _hand_on(self, accepted: Accepted, presented: Presented) -> None:
         outcome, quote = accepted.outcome, presented.quote

@@ -8,16 +8,20 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import text
 from websockets.asyncio.client import connect as dial
+from websockets.exceptions import ConnectionClosed
 
+from app.dispatch.repository import AttemptRepository
+from app.kit.errors import DatabaseUnavailable
 from supplier_agent.protocol import (
     MAX_BEFORE_HELLO_BYTES,
+    Accept,
     Refused,
     Run,
     Welcome,
     decode_from_gateway,
 )
 from tests.integration.dispatch.conftest import AgentAt, NewAgent
-from tests.integration.dispatch.gateways import Gateway, World
+from tests.integration.dispatch.gateways import Gateway, World, gateway
 from tests.integration.seed import Wallet, register_agent
 
 
@@ -161,3 +165,43 @@ async def test_a_clean_shutdown_leaves_the_work_with_its_agent(
     assert lease["state"] == "active"
     assert len(agent.all_of(Run)) == 1
     assert len(agent.all_of(Welcome)) == 1
+
+
+async def test_strangers_that_say_nothing_cannot_hold_more_than_so_many_sockets(
+    replica: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.dispatch.endpoints.MAX_GREETING", 2)
+    url = f"{replica.url}/v1/agents/connect"
+    async with dial(url) as one, dial(url) as two:
+        await one.recv()
+        await two.recv()
+        async with dial(url) as third:
+            with pytest.raises(ConnectionClosed) as closed:
+                await third.recv()
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1013
+
+
+async def test_an_accepted_lease_is_marked_as_running_when_the_database_is_back(
+    world: World, wallet: Wallet, agent_at: AgentAt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with gateway(world, f"one-{world.region}", loops=False) as replica:
+        agent = await agent_at(replica)
+        placed = await world.accept(wallet)
+        replica.start(placed)
+        await agent.say(Accept(lease=(await agent.next_run()).lease))
+        accepted = replica.service.dispatcher.accepted
+        async with asyncio.timeout(20):
+            while not accepted:  # noqa: ASYNC110 -- nothing tells
+                await asyncio.sleep(0.01)
+        with monkeypatch.context() as broken:
+            broken.setattr(AttemptRepository, "mark_running", failing)
+            with pytest.raises(DatabaseUnavailable):
+                await replica.service.loop.tick(now=time.monotonic())
+        await replica.service.loop.tick(now=time.monotonic())
+        assert (await world.job(placed.job_id))["state"] == "running"
+        assert not accepted
+
+
+async def failing(*_: object) -> None:
+    raise DatabaseUnavailable("away")

@@ -73,7 +73,7 @@ def tampered(body: dict[str, object]) -> Iterator[Case]:
         (("request", "temperature"), -0.1),
         (("request", "top_p"), 0),
         (("request", "top_p"), 1.1),
-        (("request", "seed"), 2**32),
+        (("request", "seed"), 2**32 - 1),
         (("request", "stop"), ["a", "b", "c", "d", "e"]),
         (("request", "stop"), [""]),
         (("request", "presence_penalty"), 2.1),
