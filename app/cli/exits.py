@@ -52,6 +52,8 @@ BY_CODE: Final[Mapping[str, Exit]] = {
     "no-slot": Exit.TRY_LATER,
     "price-stale": Exit.TRY_LATER,
     "busy": Exit.TRY_LATER,
+    "database-unavailable": Exit.TRY_LATER,
+    "database-conflict": Exit.TRY_LATER,
     "accepts-halted": Exit.TRY_LATER,
     "too-many-open-jobs": Exit.TRY_LATER,
     "job-failed": Exit.JOB_FAILED,
