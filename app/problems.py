@@ -44,6 +44,7 @@ STATUS: dict[type[Exception], int] = {
     kit.MalformedId: 404,
     kit.NotJson: 415,
     kit.BodyTooLarge: 413,
+    kit.BodyTooSlow: 408,
     kit.MalformedJson: 400,
     kit.MalformedRequest: 422,
     kit.ContentUnreadable: 500,

@@ -54,13 +54,9 @@ class DispatchLoop:
         accepted = self._dispatcher.accepted
         if accepted:
             marked = sorted(accepted)
-            accepted.clear()
-            try:
-                async with self._database.statement() as tx:
-                    await AttemptRepository(tx).mark_running(marked)
-            except Exception:
-                accepted.update(marked)  # else the sweep would take them for abandoned
-                raise
+            async with self._database.statement() as tx:
+                await AttemptRepository(tx).mark_running(marked)
+            accepted.difference_update(marked)  # after the commit: a failed round tries them again
 
     async def sweep(self, *, now: float) -> None:
         """Compare what is in memory with Postgres, and repair the difference."""

@@ -6,7 +6,7 @@
   - MalformedId
   - ContentUnreadable
   - UnknownContentKey
-  - NotJson, BodyTooLarge, MalformedJson, MalformedRequest
+  - NotJson, BodyTooLarge, BodyTooSlow, MalformedJson, MalformedRequest
 """
 
 from typing import ClassVar
@@ -90,6 +90,16 @@ class BodyTooLarge(KitError):
     def __init__(self, *, limit_bytes: int) -> None:
         super().__init__(f"at most {limit_bytes} bytes are read")
         self.limit_bytes = limit_bytes
+
+
+class BodyTooSlow(KitError):
+    """The body did not arrive in time."""
+
+    code = "body-too-slow"
+
+    def __init__(self, *, limit_seconds: int) -> None:
+        super().__init__(f"a body must be complete within {limit_seconds} s")
+        self.limit_seconds = limit_seconds
 
 
 class MalformedJson(KitError):

@@ -5,6 +5,7 @@ endpoint here is an object called with (scope, receive, send); it raises typed e
 exception handlers of `problems` turn into responses like anywhere else.
 """
 
+import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,9 +15,11 @@ import msgspec
 from pydantic import BaseModel
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.kit.errors import BodyTooLarge, MalformedJson, MalformedRequest, NotJson
+from app.kit.errors import BodyTooLarge, BodyTooSlow, MalformedJson, MalformedRequest, NotJson
 
 JSON = "application/json"
+BODY_SECONDS = 15
+"""A client that sends its body more slowly only holds a connection."""
 WHERE = re.compile(r"^(?P<reason>.*?)(?: - at `\$?\.?(?P<field>.*)`)?$", re.DOTALL)
 
 Wire = TypeVar("Wire")
@@ -68,7 +71,8 @@ async def read_json(
 
     Raises:
         NotJson: another content type. BodyTooLarge: more than `limit_bytes`.
-        MalformedJson: not JSON. MalformedRequest: JSON of another shape.
+        BodyTooSlow: not complete in time. MalformedJson: not JSON.
+        MalformedRequest: JSON of another shape.
         Disconnected: the client left.
     """
     if header(scope, b"content-type").partition(";")[0].strip().lower() != JSON:
@@ -91,10 +95,23 @@ def decoded(body: bytes, decoder: msgspec.json.Decoder[Wire]) -> Wire:
 
 
 async def read_body(scope: Scope, receive: Receive, *, limit_bytes: int) -> bytes:
-    """Return the whole body, never holding much more than `limit_bytes` of it."""
+    """Return the whole body, never holding much more than `limit_bytes` of it.
+
+    Raises:
+        BodyTooLarge: more than `limit_bytes`. BodyTooSlow: incomplete after `BODY_SECONDS`.
+        Disconnected: the client left.
+    """
     announced = header(scope, b"content-length")
     if announced.isascii() and announced.isdigit() and int(announced[:20]) > limit_bytes:
         raise BodyTooLarge(limit_bytes=limit_bytes)
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return await _body(receive, limit_bytes=limit_bytes)
+    except TimeoutError:
+        raise BodyTooSlow(limit_seconds=BODY_SECONDS) from None
+
+
+async def _body(receive: Receive, *, limit_bytes: int) -> bytes:
     parts: list[bytes] = []
     size = 0
     while True:

@@ -16,7 +16,7 @@ class QuoteError(Exception):
 
 
 class BadSchema(QuoteError):
-    """The response format's JSON schema is invalid, too large, too deep or refers elsewhere."""
+    """The response format's JSON schema is invalid, too large, or not enforced by the engine."""
 
     code = "bad-schema"
 

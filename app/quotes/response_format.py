@@ -1,34 +1,66 @@
 """What a buyer's response format may be, beyond what `InferenceRequest` says of its shape.
 
-Quotes are free to ask for, and an engine compiles every schema that it is sent: both must take a
-bounded time. So the check is one walk over the schema, and it compiles no pattern: the general
-validator took 7 s for a `type` of 3,200 numbers, Python's compiler 14 s for one pattern.
+An allow-list: only what the serving engine's grammar really enforces (tried on llama.cpp b11549,
+`tests/integration/models/test_agreement.py`). What it would silently ignore (`multipleOf`,
+`uniqueItems`, `oneOf`, most regular expressions) or not compile (a `$ref` that leads nowhere) is
+refused here: an accepted schema is kept by every answer that ends by itself.
 """
 
-from collections.abc import Callable, Mapping
-from itertools import pairwise
+import re
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Final
 
 import msgspec
 from msgspec import UnsetType
 
 from app.quotes.errors import BadSchema
+from app.quotes.json_schema import TYPES, check_schema, has_type
 from supplier_agent.protocol import InferenceRequest
 
 MAX_SCHEMA_BYTES = 16_384
-MAX_SCHEMA_DEPTH = 24
-MAX_SUBSCHEMAS = 256
-"""llama.cpp took 13 s, and all its slots stood still, for an object of 900 optional properties."""
-TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+MAX_REPEATS = 500
+"""Most repeats that a schema may count; the engine's grammar takes fewer than 2,000."""
+
+Schema = Mapping[str, object]
+
+ANNOTATIONS = frozenset({"title", "description", "default", "examples", "$comment", "deprecated"})
+DEFINITIONS = frozenset({"$defs", "definitions"})
+ALONE = ("$ref", "anyOf")
+"""Keywords whose neighbours the engine ignores."""
+OF_TYPE = MappingProxyType(
+    {
+        "string": frozenset({"minLength", "maxLength", "pattern", "format"}),
+        "integer": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}),
+        "array": frozenset({"items", "prefixItems", "minItems", "maxItems"}),
+        "object": frozenset({"properties", "required", "additionalProperties"}),
+    }
+)
+FORMATS = frozenset({"date", "time", "date-time", "uuid"})
+TOGETHER = (
+    frozenset({"pattern", "format", "minLength"}),
+    frozenset({"pattern", "format", "maxLength"}),
+    frozenset({"prefixItems", "items"}),
+    frozenset({"prefixItems", "minItems"}),
+    frozenset({"prefixItems", "maxItems"}),
+)
+"""Of each set the engine keeps only one."""
+
+_ATOM = (
+    r"(?:[A-Za-z0-9 _:;,@#%&/=!~'<>-]|\\[.^$*+?()\[\]{}|/-]"
+    r"|\[(?!\^)[A-Za-z0-9 _:;,@#%&/=!~'<>.+*?()-]+\])"
+)
+_TIMES = r"(?:[?*+]|\{[0-9]{1,3}(?:,[0-9]{0,3})?\})?"
+_TERMS = rf"(?:{_ATOM}{_TIMES})*"
+PATTERN = re.compile(rf"\^(?:{_ATOM}{_TIMES}|\((?:\?:)?{_TERMS}(?:\|{_TERMS})*\){_TIMES})*\$")
+"""Anchored at both ends: literals, plain classes, one level of groups, greedy repeats."""
 
 
 def check_response_format(request: InferenceRequest) -> None:
-    """Return if the schema of the response format, if any, is one we accept.
+    """Return if the schema of the response format, if any, is one that answers will keep.
 
     Raises:
-        BadSchema: over a limit of size, depth or parts, refers outside itself, or is no JSON
-            schema (draft 2020-12). Keywords that the draft does not know are no constraint.
+        BadSchema: over the size or depth limit, no JSON schema (draft 2020-12), or with a keyword
+            or a combination that the engine's grammar does not enforce.
     """
     if isinstance(request.response_format, UnsetType):
         return
@@ -36,120 +68,121 @@ def check_response_format(request: InferenceRequest) -> None:
     size = len(msgspec.json.encode(schema))
     if size > MAX_SCHEMA_BYTES:
         raise BadSchema(f"schema of {size} bytes; at most {MAX_SCHEMA_BYTES} are taken")
-    _check_nodes(schema, depth=0)
-    _Walk().check(schema, "$")
+    check_schema(schema)
+    for path, node in _nodes(schema, "#"):
+        _check_node(path, node)
+        _check_reference(schema, path, node)
 
 
-def _check_nodes(node: object, *, depth: int) -> None:
-    if depth > MAX_SCHEMA_DEPTH:
-        raise BadSchema(f"nested deeper than {MAX_SCHEMA_DEPTH} levels")
-    if isinstance(node, Mapping):
-        for name, value in node.items():
-            outside = isinstance(value, str) and not value.startswith("#")
-            if name in {"$ref", "$dynamicRef", "$id", "$schema"} and outside:
-                raise BadSchema(f"{name} may point only inside the schema")
-            _check_nodes(value, depth=depth + 1)
-    elif isinstance(node, list):
-        for value in node:
-            _check_nodes(value, depth=depth + 1)
+def _nodes(node: object, path: str) -> Iterator[tuple[str, Schema]]:
+    """Yield every schema in a schema with its place.
+
+    Raises:
+        BadSchema: `true` or `false` stands where a schema is meant; the engine compiles neither.
+    """
+    if not isinstance(node, Mapping):
+        raise BadSchema(f"{path}: only an object can be a schema here")
+    yield path, node
+    for name in (*DEFINITIONS, "properties"):
+        named = node.get(name)
+        for key, value in named.items() if isinstance(named, Mapping) else ():
+            yield from _nodes(value, f"{path}/{name}/{key}")
+    for name in ("anyOf", "prefixItems"):
+        listed = node.get(name)
+        for place, value in enumerate(listed if isinstance(listed, list) else ()):
+            yield from _nodes(value, f"{path}/{name}/{place}")
+    if "items" in node:
+        yield from _nodes(node["items"], f"{path}/items")
+    if not isinstance(node.get("additionalProperties", False), bool):
+        yield from _nodes(node["additionalProperties"], f"{path}/additionalProperties")
 
 
-class _Walk:
-    """One pass over a schema and all schemas inside it."""
-
-    def __init__(self) -> None:
-        self._seen = 0
-
-    def check(self, schema: object, place: str) -> None:
-        """Return if this is a schema of the draft; BadSchema names the place that is not."""
-        self._seen += 1
-        if self._seen > MAX_SUBSCHEMAS:
-            raise BadSchema(f"more than {MAX_SUBSCHEMAS} schemas inside one another")
-        if isinstance(schema, bool):
-            return
-        if not isinstance(schema, Mapping):
-            raise BadSchema(f"{place}: a schema is an object, true or false")
-        for name, value in schema.items():
-            self._check_keyword(name, value, f"{place}.{name[:64]}")
-
-    def _check_keyword(self, name: str, value: object, place: str) -> None:
-        if name in _SCHEMA:
-            self.check(value, place)
-        elif name in _SCHEMAS_BY_NAME:
-            if not isinstance(value, Mapping):
-                raise BadSchema(f"{place}: must be an object of schemas")
-            for key, inner in value.items():
-                self.check(inner, f"{place}.{key[:64]}")
-        elif name in _SCHEMAS:
-            if not isinstance(value, list) or not value:
-                raise BadSchema(f"{place}: must be a list of schemas, not empty")
-            for index, inner in enumerate(value):
-                self.check(inner, f"{place}[{index}]")
-        elif name in _VALUES:
-            fits, wanted = _VALUES[name]
-            if not fits(value):
-                raise BadSchema(f"{place}: must be {wanted}")
+def _check_node(path: str, node: Schema) -> None:
+    said = node.keys() - ANNOTATIONS - DEFINITIONS
+    for name in ALONE:
+        if name in said and said != {name}:
+            raise BadSchema(f"{path}: {name} must stand alone, the rest would be ignored")
+    if said & set(ALONE):
+        return
+    if said & {"enum", "const"}:
+        _check_values(path, node, said)
+        return
+    implied = "object" if "properties" in said else "array" if "items" in said else None
+    kind = node.get("type", implied)
+    allowed = OF_TYPE.get(kind, frozenset()) if isinstance(kind, str) else frozenset[str]()
+    for name in sorted(said - {"type"} - allowed):
+        raise BadSchema(f"{path}: {name} is not enforced by the engine here (type: {kind!r:.40})")
+    for few in TOGETHER:
+        if len(said & few) > 1:
+            raise BadSchema(f"{path}: of {', '.join(sorted(said & few))} only one is enforced")
+    _check_figures(path, node)
+    _check_text(path, node)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _check_values(path: str, node: Schema, said: "set[str] | frozenset[str]") -> None:
+    values = [node["const"]] if "const" in node else node["enum"]
+    assert isinstance(values, list)
+    if said - {"type", "enum", "const"} or {"enum", "const"} <= said:
+        raise BadSchema(f"{path}: enum or const may have only a type beside it")
+    if not values or not all(has_type(one, node.get("type", list(TYPES))) for one in values):
+        raise BadSchema(f"{path}: a value is not of the type beside it")
 
 
-def _is_count(value: object) -> bool:
-    return _is_number(value) and value >= 0 and value == int(value)  # type: ignore[operator, call-overload]  # a number, by the line's first part
+def _check_figures(path: str, node: Schema) -> None:
+    for name in ("minLength", "maxLength", "minItems", "maxItems"):
+        figure = node.get(name, 0)
+        if not isinstance(figure, int) or figure > MAX_REPEATS:
+            raise BadSchema(f"{path}: {name} may be at most {MAX_REPEATS}")
+    for name in OF_TYPE["integer"]:
+        if not isinstance(node.get(name, 0), int):
+            raise BadSchema(f"{path}: {name} must be a whole number")
+    required, properties = node.get("required", []), node.get("properties", {})
+    assert isinstance(required, list)
+    assert isinstance(properties, Mapping)
+    for name in required:
+        if name not in properties:
+            raise BadSchema(f"{path}: required {name!r:.60} is not among the properties")
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+def _check_text(path: str, node: Schema) -> None:
+    pattern = node.get("pattern")
+    if pattern is not None and not (isinstance(pattern, str) and PATTERN.fullmatch(pattern)):
+        raise BadSchema(
+            f"{path}: pattern must be ^...$ of literals, plain classes, groups and repeats"
+        )
+    if node.get("format", "date") not in FORMATS:
+        raise BadSchema(f"{path}: format may be {', '.join(sorted(FORMATS))}")
 
 
-def _are_names(value: object) -> bool:
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        return False
-    return all(name != following for name, following in pairwise(sorted(value)))
+def _check_reference(root: Schema, path: str, node: Schema) -> None:
+    """Refuse a `$ref` that leads nowhere, or back to itself without anything in between."""
+    seen: set[str] = set()
+    waiting: list[Schema] = [node]
+    while waiting:
+        one = waiting.pop()
+        branches = one.get("anyOf", [])
+        assert isinstance(branches, list)
+        waiting.extend(branches)
+        reference = one.get("$ref")
+        if reference is None:
+            continue
+        if not isinstance(reference, str) or reference in seen:
+            raise BadSchema(f"{path}: $ref {reference!r:.60} leads to itself")
+        seen.add(reference)
+        waiting.append(_resolved(root, path, reference))
 
 
-def _are_types(value: object) -> bool:
-    names = [value] if isinstance(value, str) else value
-    return _are_names(names) and bool(names) and TYPES.issuperset(names)  # type: ignore[arg-type]  # a list of names
-
-
-_SCHEMA: Final = frozenset(
-    {"additionalProperties", "contains", "contentSchema", "else", "if", "items", "not"}
-    | {"propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"}
-)
-_SCHEMAS_BY_NAME: Final = frozenset(
-    {"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"}
-)
-_SCHEMAS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-
-_Rule = tuple[Callable[[object], bool], str]
-_COUNT: Final[_Rule] = (_is_count, "a whole number, not negative")
-_NUMBER: Final[_Rule] = (_is_number, "a number")
-_TEXT: Final[_Rule] = (_is_text, "a string")
-_FLAG: Final[_Rule] = (lambda value: isinstance(value, bool), "true or false")
-_NAMES: Final[_Rule] = (_are_names, "a list of strings, each once")
-_LIST: Final[_Rule] = (lambda value: isinstance(value, list), "a list")
-
-_VALUES: Final = MappingProxyType[str, _Rule](
-    {
-        "type": (_are_types, "one of the seven type names, or a list of them"),
-        "multipleOf": (lambda value: _is_number(value) and value > 0, "a number above zero"),  # type: ignore[operator]  # a number, by the line's first part
-        "enum": _LIST,
-        "examples": _LIST,
-        "required": _NAMES,
-        "dependentRequired": (
-            lambda value: isinstance(value, Mapping) and all(map(_are_names, value.values())),
-            "an object of lists of strings",
-        ),
-        **dict.fromkeys(("maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum"), _NUMBER),
-        **dict.fromkeys(("maxLength", "minLength", "maxItems", "minItems"), _COUNT),
-        **dict.fromkeys(("maxProperties", "minProperties", "maxContains", "minContains"), _COUNT),
-        **dict.fromkeys(("uniqueItems", "deprecated", "readOnly", "writeOnly"), _FLAG),
-        **dict.fromkeys(("pattern", "format", "title", "description", "$comment"), _TEXT),
-        **dict.fromkeys(("$ref", "$dynamicRef", "$id", "$schema"), _TEXT),
-        **dict.fromkeys(("$anchor", "$dynamicAnchor"), _TEXT),
-        **dict.fromkeys(("contentEncoding", "contentMediaType"), _TEXT),
-    }
-)
-"""The draft's keywords that hold no schema: what their value must be."""
+def _resolved(root: Schema, path: str, reference: str) -> Schema:
+    found: object = root
+    steps = reference.removeprefix("#/").split("/") if reference.startswith("#/") else [""]
+    for step in steps:
+        match found:
+            case Mapping() if step in found and not {"~", "%"} & set(step):
+                found = found[step]
+            case list() if step.isascii() and step.isdigit() and int(step[:4]) < len(found):
+                found = found[int(step[:4])]
+            case _:
+                raise BadSchema(f"{path}: $ref {reference!r:.60} names nothing in this schema")
+    if not isinstance(found, Mapping):
+        raise BadSchema(f"{path}: $ref {reference!r:.60} is no schema")
+    return found

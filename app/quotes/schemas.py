@@ -43,7 +43,7 @@ class MessageIn(Wire):
 
 
 class JsonSchemaIn(Wire):
-    """A named JSON schema (draft 2020-12) that the answer must satisfy."""
+    """A named JSON schema (draft 2020-12); an answer cut at the ceiling is only its beginning."""
 
     name: Annotated[str, Field(pattern="^[a-zA-Z0-9_-]{1,64}$")]
     schema_: dict[str, object] = Field(alias="schema")
@@ -64,7 +64,7 @@ class InferenceRequestIn(Wire):
     max_output_tokens: Annotated[int, Field(ge=1, le=OUTPUT_TOKEN_LIMIT)]
     temperature: Annotated[float, Field(ge=0, le=2)] | Unsent = optional()
     top_p: Annotated[float, Field(gt=0, le=1)] | Unsent = optional()
-    seed: Annotated[int, Field(ge=0, le=2**32 - 1)] | Unsent = optional()
+    seed: Annotated[int, Field(ge=0, le=2**32 - 2)] | Unsent = optional()
     stop: Annotated[list[Stop], Field(min_length=1, max_length=4)] | Unsent = optional()
     presence_penalty: Annotated[float, Field(ge=-2, le=2)] | Unsent = optional()
     frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | Unsent = optional()

@@ -29,6 +29,7 @@ router = APIRouter(prefix="/v1", tags=["requests"])
 
 _WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?([^\",;\s]*)", re.IGNORECASE)
 _SECONDS = re.compile(r"[0-9]{1,9}")
+_ASYNC = re.compile(r"(?:^|[,;\s])respond-async(?:$|[,;\s])", re.IGNORECASE)
 _ACCEPTED = 202
 
 
@@ -80,10 +81,13 @@ class PostRequest:
         await send_json(send, orjson.dumps(job_body(view)), status=status, headers=headers)
 
     def _wait(self, prefer: str) -> int:
-        """Return the seconds that `Prefer: wait=N` allows (RFC 7240), or the default."""
+        """Return the seconds that `Prefer: wait=N` allows (RFC 7240), or the default.
+
+        `respond-async` without a wait asks for 202 at once.
+        """
         match = _WAIT.search(prefer)
         if match is None:
-            return self._wait_default_seconds
+            return 0 if _ASYNC.search(prefer) else self._wait_default_seconds
         given = match[1]
         seconds = int(given) if _SECONDS.fullmatch(given) else self._wait_max_seconds + 1
         if seconds > self._wait_max_seconds:

@@ -71,16 +71,17 @@ class RequestService:
 
     async def _check(self, presented: Presented) -> CheckedAcceptance:
         terms = self._terms
-        if presented.quote.token != terms.token:
-            raise RequestMismatch(field="token")
         try:
-            return verify_acceptance(presented, terms.quote_key)
+            checked = verify_acceptance(presented, terms.quote_key)
         except RequestMismatch:
             # other content under a quote that was accepted is a conflict, not a mistake
             digest = check_quote(presented.quote, presented.quote_signature, terms.quote_key)
             account = wallet_account(presented.quote.payer, terms.token)
             await self._parts.admission.refuse_other_content(digest, account)
             raise
+        if presented.quote.token != terms.token:  # quoted before the setting was changed
+            raise RequestMismatch(field="token")
+        return checked
 
     def _hand_on(self, accepted: Accepted, presented: Presented) -> None:
         outcome, quote = accepted.outcome, presented.quote

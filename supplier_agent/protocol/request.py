@@ -15,6 +15,8 @@ from supplier_agent.protocol.errors import BadFrame
 
 MAX_MESSAGES = 256
 OUTPUT_TOKEN_LIMIT = 1_000_000
+MAX_SEED = 2**32 - 2
+"""llama.cpp takes 2^32 - 1 for "any seed": a buyer who named it would not get the same twice."""
 
 ModelName = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9._/-]{0,127}\Z")]
 Stop = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -29,7 +31,7 @@ class Message(msgspec.Struct, forbid_unknown_fields=True, frozen=True, gc=False)
 
 
 class JsonSchema(msgspec.Struct, forbid_unknown_fields=True, frozen=True, gc=False):
-    """A named JSON schema that the answer must satisfy."""
+    """A named JSON schema: an answer keeps it, unless the ceiling cuts it off."""
 
     name: Annotated[str, Meta(pattern=r"\A[a-zA-Z0-9_-]{1,64}\Z")]
     schema: dict[str, object]
@@ -52,7 +54,7 @@ class InferenceRequest(
     max_output_tokens: Annotated[int, Meta(ge=1, le=OUTPUT_TOKEN_LIMIT)]
     temperature: Annotated[float, Meta(ge=0, le=2)] | UnsetType = UNSET
     top_p: Annotated[float, Meta(gt=0, le=1)] | UnsetType = UNSET
-    seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] | UnsetType = UNSET
+    seed: Annotated[int, Meta(ge=0, le=MAX_SEED)] | UnsetType = UNSET
     stop: Annotated[list[Stop], Meta(min_length=1, max_length=4)] | UnsetType = UNSET
     presence_penalty: Penalty | UnsetType = UNSET
     frequency_penalty: Penalty | UnsetType = UNSET

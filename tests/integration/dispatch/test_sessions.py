@@ -16,16 +16,19 @@ from app.capacity.suppliers import SupplierService
 from app.db.engine import OPERATOR_ROLE, open_database
 from app.dispatch import endpoints
 from app.dispatch.loop import SUSPENDED
+from app.dispatch.repository import AttemptRepository
+from app.kit.errors import DatabaseUnavailable
 from ledger.encoding import Address
 from supplier_agent.protocol import (
     MAX_BEFORE_HELLO_BYTES,
+    Accept,
     Refused,
     Run,
     Welcome,
     decode_from_gateway,
 )
 from tests.integration.dispatch.conftest import AgentAt, NewAgent
-from tests.integration.dispatch.gateways import Gateway, World
+from tests.integration.dispatch.gateways import Gateway, World, gateway
 from tests.integration.dispatch.scripted_agent import ScriptedAgent
 from tests.integration.seed import AS_OPERATOR, ASSET, Wallet, register_agent
 
@@ -267,3 +270,28 @@ async def test_a_newer_session_sells_nothing_that_only_the_older_one_offered(
         "SELECT sum(offered) = 2 FROM offpeak.deployment WHERE agent_id = :id",
         id=agent.seeded.agent_id,
     )
+
+
+async def test_an_accepted_lease_is_marked_as_running_when_the_database_is_back(
+    world: World, wallet: Wallet, agent_at: AgentAt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with gateway(world, f"one-{world.region}", loops=False) as replica:
+        agent = await agent_at(replica)
+        placed = await world.accept(wallet)
+        replica.start(placed)
+        await agent.say(Accept(lease=(await agent.next_run()).lease))
+        accepted = replica.service.dispatcher.accepted
+        async with asyncio.timeout(20):
+            while not accepted:  # noqa: ASYNC110 -- nothing tells
+                await asyncio.sleep(0.01)
+        with monkeypatch.context() as broken:
+            broken.setattr(AttemptRepository, "mark_running", failing)
+            with pytest.raises(DatabaseUnavailable):
+                await replica.service.loop.tick(now=time.monotonic())
+        await replica.service.loop.tick(now=time.monotonic())
+        assert (await world.job(placed.job_id))["state"] == "running"
+        assert not accepted
+
+
+async def failing(*_: object) -> None:
+    raise DatabaseUnavailable("away")

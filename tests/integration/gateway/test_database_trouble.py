@@ -64,7 +64,7 @@ async def test_a_lone_acceptance_whose_commit_was_not_heard_of_is_looked_up_not_
     answer = await client.post("/v1/requests", json=body, headers={"prefer": "wait=0"})
     assert answer.status_code == 202, answer.text
     assert database.losses == 0
-    again = await client.post("/v1/requests", json=body, headers={"prefer": "wait=0"})
+    again = await client.post("/v1/requests", json=body, headers={"prefer": "respond-async"})
     assert again.json()["id"] == answer.json()["id"]
 
 

@@ -73,7 +73,7 @@ def tampered(body: dict[str, object]) -> Iterator[Case]:
         (("request", "temperature"), -0.1),
         (("request", "top_p"), 0),
         (("request", "top_p"), 1.1),
-        (("request", "seed"), 2**32),
+        (("request", "seed"), 2**32 - 1),
         (("request", "stop"), ["a", "b", "c", "d", "e"]),
         (("request", "stop"), [""]),
         (("request", "presence_penalty"), 2.1),
@@ -117,7 +117,6 @@ def is_right(case: Case) -> bool:
     """A free part may be any object, and any number of the right kind and range is one."""
     return case.name in {
         "request.response_format.json_schema.schema = {}",
-        "request.response_format.json_schema.schema = {'$where': '1'}",
         "request.presence_penalty = -1",
         "request.frequency_penalty = -1",
         "request.stop.0 = '\\x00'",

@@ -1,5 +1,6 @@
 """The gateway's count of input tokens against the engine's, prompt by prompt."""
 
+import json
 import os
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from jsonschema import Draft202012Validator
 
 from app.models.catalogue import Catalogue
 from app.models.gguf import read_metadata
@@ -22,6 +24,7 @@ from tests.integration.prompts import (
     conversations,
     long_text,
 )
+from tests.schemas import ENFORCED
 
 # One worker for all of it: every worker that takes a part starts an engine of its own.
 pytestmark = [
@@ -107,6 +110,18 @@ def test_a_json_schema_adds_no_input_tokens(
     conversation = (Message("user", "Where is my parcel 1047?"),)
     usage = ask(engine, conversation, response_format=constrained)["usage"]
     assert usage["prompt_tokens"] == tokenizer.count_prompt(conversation)
+
+
+@pytest.mark.parametrize("schema", ENFORCED.values(), ids=ENFORCED)
+def test_an_answer_that_ends_by_itself_keeps_any_schema_that_a_quote_takes(
+    engine: httpx.Client, schema: dict[str, object]
+) -> None:
+    constrained = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
+    conversation = (Message("user", "Give me JSON."),)
+    found = ask(engine, conversation, response_format=constrained, max_tokens=60, temperature=1)
+    choice = found["choices"][0]
+    if choice["finish_reason"] == "stop":  # cut at the ceiling it is a prefix of such an answer
+        assert Draft202012Validator(schema).is_valid(json.loads(choice["message"]["content"]))
 
 
 def test_an_answer_counts_as_many_tokens_as_were_generated(

@@ -10,9 +10,11 @@ from pydantic import ValidationError
 from app.kit.errors import KitError
 from app.kit.raw_routes import decoded
 from app.quotes.errors import BadSchema
-from app.quotes.response_format import MAX_SCHEMA_BYTES, MAX_SUBSCHEMAS, check_response_format
+from app.quotes.json_schema import MAX_SUBSCHEMAS
+from app.quotes.response_format import MAX_SCHEMA_BYTES, check_response_format
 from app.quotes.schemas import InferenceRequestIn
 from supplier_agent.protocol import InferenceRequest
+from tests.schemas import ENFORCED
 
 DECODER = msgspec.json.Decoder(InferenceRequest)
 PLAIN: dict[str, object] = {
@@ -74,14 +76,7 @@ def test_the_document_and_the_decoder_take_and_refuse_the_same(extra: dict[str, 
     assert taken == documented
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {},
-        {"type": "object", "properties": {"label": {"enum": ["a", "b"]}}, "required": ["label"]},
-        {"$defs": {"x": {"type": "string"}}, "properties": {"a": {"$ref": "#/$defs/x"}}},
-    ],
-)
+@pytest.mark.parametrize("schema", ENFORCED.values(), ids=ENFORCED)
 def test_a_valid_schema_is_taken(schema: dict[str, object]) -> None:
     check_response_format(with_schema(schema))
 
@@ -110,7 +105,8 @@ def test_no_pattern_of_a_schema_is_compiled(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(re, "compile", compiled.append)
     classes = "".join(f"{chr(0x100 + number)}-\uffff" for number in range(1_500))
 
-    check_response_format(with_schema({"type": "string", "pattern": f"(?i)[{classes}]"}))
+    with pytest.raises(BadSchema):
+        check_response_format(with_schema({"type": "string", "pattern": f"(?i)[{classes}]"}))
 
     assert not compiled
 
@@ -147,9 +143,44 @@ def deep(levels: int) -> dict[str, object]:
         {"uniqueItems": "yes"},
         {"pattern": 1},
         {"enum": "a"},
+        # llama.cpp does not compile these
+        {"$ref": "#/nope"},
+        {"$ref": "#"},
+        {"$ref": "#x", "$defs": {"x": {"$anchor": "x", "const": 5}}},
+        {"$ref": "#/$defs/a~1b", "$defs": {"a/b": {"const": 5}}},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"const": 1}, {"$ref": "#/$defs/a"}]}}},
+        {"properties": {"a": True}},
+        {"type": "array", "items": False},
+        {"type": "array", "items": {}, "maxItems": 2000},
+        # and ignores these
+        {"type": "string", "pattern": "abc"},
+        {"type": "string", "pattern": "^(?!a)[a-z]{3}$"},
+        {"type": "string", "pattern": r"^\d{3}$"},
+        {"type": "string", "pattern": r"^(a|b)\1$"},
+        {"type": "string", "pattern": "^.{3}$"},
+        {"type": "string", "pattern": "^[^a]{3}$"},
+        {"type": "string", "pattern": "^a+$", "minLength": 5},
+        {"type": "string", "format": "email"},
+        {"type": "number", "minimum": 10, "maximum": 20},
+        {"type": ["integer", "null"], "minimum": 10},
+        {"minimum": 20},
+        {"type": "integer", "multipleOf": 7},
+        {"type": "integer", "enum": ["a", "b"]},
+        {"type": "array", "items": {"enum": [1, 2]}, "uniqueItems": True},
+        {"type": "array", "items": {"enum": [1, 2]}, "contains": {"const": 3}},
+        {"type": "object", "required": ["a"]},
+        {"type": "object", "additionalProperties": {"type": "boolean"}, "minProperties": 3},
+        {"type": "object", "propertyNames": {"pattern": "^x"}},
+        {"oneOf": [{"type": "integer"}, {"type": "number"}]},
+        {"allOf": [{"type": "integer"}, {"minimum": 5}]},
+        {"type": "integer", "not": {"const": 1}},
+        {"type": "integer", "if": {"type": "integer"}, "then": {"minimum": 5}},
+        {"$ref": "#/$defs/x", "minimum": 5, "$defs": {"x": {"type": "integer"}}},
+        {"type": "object", "properties": {"a": {"const": 1}}, "anyOf": [{"type": "object"}]},
     ],
 )
-def test_a_schema_that_is_wrong_large_deep_or_refers_elsewhere_is_refused(
+def test_a_schema_that_is_wrong_large_deep_or_not_enforced_by_the_engine_is_refused(
     schema: dict[str, object],
 ) -> None:
     with pytest.raises(BadSchema):
