@@ -62,7 +62,8 @@ def ask(
 
     Shows rates and maximum first; the answer alone goes to standard output.
     """
-    from app.cli.buyer import BuyerOptions, paying  # noqa: PLC0415  # --help does without
+    from app.cli.answering import answered, require_json  # noqa: PLC0415  # --help does without
+    from app.cli.buyer import BuyerOptions, paying  # noqa: PLC0415
     from app.cli.question import QuestionOptions, read_question  # noqa: PLC0415
     from app.cli.shown import job_document, job_rows, quote_document, quote_rows  # noqa: PLC0415
     from app.cli.wallets import WalletOptions  # noqa: PLC0415
@@ -89,9 +90,8 @@ def ask(
         output.notes.print(pairs(None, quote_rows(checked)))
         if not yes:
             confirm(checked)
-        job = client.ask(checked, wait_seconds=wait)
+        job = answered(client, checked, output, wait_seconds=wait)
         client.verify(job, checked)
-    assert job.answer is not None
     if as_json:
         document = {
             "quote": quote_document(checked),
@@ -100,9 +100,11 @@ def ask(
             "record_verified": True,
         }
         output.show(document)
-        return
-    output.write(job.answer.content)
-    output.notes.print(pairs(None, [*job_rows(job), ("record", "verified")]))
+    else:
+        output.write(job.answer.content if job.answer else "")
+        output.notes.print(pairs(None, [*job_rows(job), ("record", "verified")]))
+    if schema is not None:
+        require_json(job)
 
 
 def confirm(checked: "CheckedQuote") -> None:

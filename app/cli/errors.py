@@ -1,7 +1,8 @@
 """Errors of the commands themselves.
 
 * CliError
-  - BadInput, Declined, NoPassword, BadSettings, DevelopmentOnly, LedgerMismatch
+  - BadInput, Declined, AnswerIncomplete, NoPassword, BadSettings, DevelopmentOnly
+  - LedgerMismatch
 """
 
 from typing import ClassVar
@@ -28,6 +29,16 @@ class Declined(CliError):
 
     def __init__(self) -> None:
         super().__init__("not confirmed")
+
+
+class AnswerIncomplete(CliError):
+    """The answer was paid for and printed, and is not the JSON that --schema asked for."""
+
+    code = "answer-incomplete"
+    next_step = "it was charged; raise --max-tokens, or allow less in the schema"
+
+    def __init__(self, job: str, *, reason: str) -> None:
+        super().__init__(f"{job}: {reason}")
 
 
 class NoPassword(CliError):

@@ -21,6 +21,7 @@ class Exit(IntEnum):
     CHECK_FAILED = 10
     WALLET = 11
     UNFINISHED = 12
+    INCOMPLETE = 13
     INTERRUPTED = 130
 
 
@@ -38,7 +39,8 @@ MEANINGS: Final[Mapping[Exit, str]] = {
     Exit.CHECK_FAILED: "a check found a contradiction: a usage record or the ledger",
     Exit.WALLET: "the keystore or its password is wrong or missing",
     Exit.UNFINISHED: "the job still runs; its id was printed",
-    Exit.INTERRUPTED: "stopped by Ctrl-C",
+    Exit.INCOMPLETE: "charged, but cut off or not the JSON that --schema asked for; printed as is",
+    Exit.INTERRUPTED: "stopped by Ctrl-C; what was already signed goes on, see `offpeak job list`",
 }
 """What each exit code means."""
 
@@ -57,6 +59,8 @@ BY_CODE: Final[Mapping[str, Exit]] = {
     "too-many-open-jobs": Exit.TRY_LATER,
     "job-failed": Exit.JOB_FAILED,
     "job-unfinished": Exit.UNFINISHED,
+    "answer-incomplete": Exit.INCOMPLETE,
+    "interrupted": Exit.INTERRUPTED,
     "wrong-chain": Exit.NOT_SIGNED,
     "wrong-domain": Exit.NOT_SIGNED,
     "quote-differs": Exit.NOT_SIGNED,

@@ -1,7 +1,7 @@
 """Quotes, jobs and records as rows of text and as JSON documents."""
 
 from app.client.checks import CheckedQuote
-from app.client.documents import JobDocument
+from app.client.documents import JobDocument, JobLine
 from ledger.money import format_amount
 
 Rows = list[tuple[str, str]]
@@ -54,6 +54,8 @@ def job_rows(job: JobDocument) -> Rows:
         used = job.usage
         cached = f" ({used.cached_input_tokens} cached)" if used.cached_input_tokens else ""
         rows.append(("usage", f"{used.input_tokens} in{cached}, {used.output_tokens} out"))
+    if job.answer and job.answer.finish_reason == "length":
+        rows.append(("finish", cut_text(job)))
     for name in ("held", "charge", "released"):
         amount = getattr(job, name)
         if amount is not None:
@@ -61,6 +63,18 @@ def job_rows(job: JobDocument) -> Rows:
     if job.failure:
         rows.append(("failure", f"{job.failure.code}: {job.failure.detail}"))
     return rows
+
+
+def cut_text(job: JobDocument) -> str:
+    """Return that the ceiling ended the answer, which looks complete otherwise."""
+    ceiling = f" {job.usage.output_tokens}" if job.usage else ""
+    return f"length: cut at --max-tokens{ceiling}"
+
+
+def job_line(line: JobLine) -> str:
+    """Return one job of a list on one line, its columns in step."""
+    money = f"charge {line.charge}" if line.charge is not None else f"held   {line.held}"
+    return f"{line.id}  {line.created_at}  {line.state:<9}  {money}"
 
 
 def quote_document(checked: CheckedQuote) -> dict[str, object]:

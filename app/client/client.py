@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from app.capacity.schemas import CapacityList, ModelList
 from app.client.asking import Asked, Question
 from app.client.checks import CheckedQuote, checked_quote
-from app.client.documents import JobDocument, QuoteDocument
+from app.client.documents import JobDocument, JobPage, QuoteDocument
 from app.client.errors import AnswerMalformed, JobFailed, JobUnfinished
 from app.client.records import verify_record
 from app.client.terms import Terms
@@ -155,6 +155,13 @@ class Client:
         call = Call(method="GET", path=path, headers=self._read_headers("jobs"))
         return _parsed(JobDocument, self._transport.send(call).document, what=path)
 
+    def jobs(self, *, limit: int = 20, before: str | None = None) -> JobPage:
+        """Return this wallet's jobs, newest first: up to `limit` (at most 100) before `before`."""
+        query = {"limit": str(limit)} | ({} if before is None else {"before": before})
+        path = f"/v1/jobs?{parse.urlencode(query)}"
+        call = Call(method="GET", path=path, headers=self._read_headers("jobs"))
+        return _parsed(JobPage, self._transport.send(call).document, what="/v1/jobs")
+
     def result(self, job: JobDocument, *, wait_seconds: float) -> JobDocument:
         """Return the job once it has completed.
 
@@ -173,11 +180,24 @@ class Client:
             raise JobFailed(job.id, state=job.state, failure=failure)
         return job
 
-    def ask(self, checked: CheckedQuote, *, wait_seconds: int = 60) -> JobDocument:
-        """Accept a quote and return its completed job; see `accept` and `result`."""
-        return self.result(
-            self.accept(checked, wait_seconds=wait_seconds), wait_seconds=wait_seconds
-        )
+    def ask(
+        self,
+        checked: CheckedQuote,
+        *,
+        wait_seconds: int = 60,
+        on_accepted: Callable[[JobDocument], None] = lambda _: None,
+    ) -> JobDocument:
+        """Accept a quote and return its completed job; see `accept` and `result`.
+
+        `on_accepted` hears of the job before anything is waited for, so that its id is never lost.
+        """
+        job = self.accept(checked, wait_seconds=0)
+        on_accepted(job)
+        if not job.ended:  # the same acceptance once more: it finds its job and waits for it
+            job = self.accept(checked, wait_seconds=wait_seconds)
+        if not job.ended:
+            raise JobUnfinished(job.id, state=job.state, waited_seconds=wait_seconds)
+        return self.result(job, wait_seconds=0)
 
     def verify(self, job: JobDocument, checked: CheckedQuote) -> UsageRecord:
         """Return the job's usage record after recomputing it; RecordRefused when it is wrong."""

@@ -66,6 +66,9 @@ def test_ask_is_charged_for_measured_use_and_the_rest_comes_back(stack: Stack) -
     assert paid == Decimal(job["charge"]) > 0
     shown = document(stack, "job", "show", job["id"])
     assert shown == job
+    [newest] = document(stack, "job", "list", "--limit", "1")["jobs"]
+    assert (newest["id"], newest["charge"]) == (job["id"], job["charge"])
+    assert job["id"] in invoked(stack.home.path, "job", "list").stdout
 
 
 def test_a_schema_constrains_the_answer(stack: Stack) -> None:
@@ -81,6 +84,17 @@ def test_a_schema_constrains_the_answer(stack: Stack) -> None:
         stack, "ask", "What a lovely day!", "--schema", str(path), "--max-tokens", "32", "-y"
     )
     assert json.loads(asked["job"]["answer"]["content"])["mood"] in {"good", "bad"}
+
+
+def test_a_schemas_answer_that_is_cut_fails_and_still_is_printed(stack: Stack) -> None:
+    path = stack.home.path / "schema.json"
+    path.write_text(json.dumps({"type": "object", "properties": {"story": {"minLength": 200}}}))
+    done = invoked(
+        stack.home.path, "ask", "A story.", "--schema", str(path), "--max-tokens", "8", "-y"
+    )
+    assert done.exit_code == Exit.INCOMPLETE, done.stderr
+    assert "cut at --max-tokens 8" in done.stderr
+    assert done.stdout.strip()
 
 
 def test_without_a_yes_nothing_is_signed(stack: Stack) -> None:

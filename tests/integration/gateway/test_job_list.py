@@ -41,6 +41,10 @@ RESOLVE = (
     "INSERT INTO offpeak.hold_resolution(hold_id, amount, kind, charged, released, resolved_at)"
     " SELECT id, amount, 'settled', amount - 1, 1, now() FROM offpeak.hold WHERE account_id = %s"
 )
+DROP_RESOLUTIONS = (
+    "DELETE FROM offpeak.hold_resolution r USING offpeak.hold h"
+    " WHERE h.id = r.hold_id AND h.account_id = %s"
+)
 
 
 @pytest.fixture
@@ -57,8 +61,7 @@ def many_jobs(database_url: str, account: UUID) -> Iterator[None]:
         connection.execute("ANALYZE offpeak.job, offpeak.hold, offpeak.hold_resolution")
         yield
         for query in (
-            "DELETE FROM offpeak.hold_resolution r USING offpeak.hold h"
-            " WHERE h.id = r.hold_id AND h.account_id = %s",
+            DROP_RESOLUTIONS,
             "DELETE FROM offpeak.hold WHERE account_id = %s",
             "DELETE FROM offpeak.job WHERE account_id = %s",
         ):

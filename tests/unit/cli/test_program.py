@@ -26,6 +26,7 @@ COMMANDS = (
     "capacity",
     "quote",
     "ask",
+    "job list",
     "job show",
     "dev fund",
     "supplier register",
