@@ -45,7 +45,7 @@ NEXT_STEPS: Mapping[str, str] = {
     "price-stale": "prices are being refreshed; try again in a few seconds",
     "busy": "the gateway's queue is full; try again in a second, nothing was charged",
     "database-away": "try again in a second; the same request is never charged twice",
-    "insufficient-funds": "deposit more (development: `offpeak dev fund`), or lower --max-tokens",
+    "insufficient-funds": "deposit more, or lower --max-tokens",
     "funds-on-hold": "the money is held by running jobs; it comes back when they end",
     "quote-expired": "ask for a new quote; nothing was charged",
     "context-exceeded": "shorten the prompt or lower --max-tokens",

@@ -118,6 +118,13 @@ def test_the_wrong_chain_is_noticed_before_signing(stack: Stack) -> None:
     assert "chain 31337, this client is set to 8453" in done.stderr
 
 
+@pytest.mark.parametrize("command", [("wallet", "balance"), ("job", "list")])
+def test_reading_on_the_wrong_chain_says_so_too(stack: Stack, command: tuple[str, ...]) -> None:
+    done = invoked(stack.home.path, *command, OFFPEAK_CHAIN_ID="8453")
+    assert done.exit_code == Exit.NOT_SIGNED
+    assert "chain 31337, this client is set to 8453 (wrong-chain)" in done.stderr
+
+
 def test_a_prompt_that_does_not_fit_names_both_numbers(stack: Stack) -> None:
     done = invoked(stack.home.path, "quote", "Say hello.", "--max-tokens", "2048")
     assert done.exit_code == Exit.REFUSED
@@ -135,8 +142,8 @@ def test_an_empty_wallet_is_refused_with_the_next_step(stack: Stack) -> None:
     done = invoked(stack.home.path, "ask", "Say hello.", "--yes", **environ)
     assert done.exit_code == Exit.FUNDS
     assert "insufficient-funds" in done.stderr
-    assert "dev fund" in done.stderr
     address = json.loads(invoked(stack.home.path, "wallet", "show", "--json", **environ).stdout)
+    assert f"dev fund {address['address']}" in done.stderr
     funded = invoked(stack.home.path, "dev", "fund", address["address"], "--amount", "0.5")
     assert funded.exit_code == 0, funded.stderr
     done = invoked(stack.home.path, "ask", "Say hello.", "--max-tokens", "8", "--yes", **environ)

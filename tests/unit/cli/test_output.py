@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from app.cli.buyer import terms_of
+from app.cli.buyer import funds_step, terms_of
 from app.cli.errors import BadInput
 from app.cli.exits import Exit
 from app.cli.failures import describe
@@ -15,6 +15,7 @@ from app.cli.question import QuestionOptions, read_question
 from app.cli.shown import quote_rows
 from app.client.errors import ProblemError
 from app.embedded.stack import ServiceEnded
+from ledger.encoding import checksum_address, parse_address
 from tests.unit.client.gateway import checked
 
 
@@ -66,6 +67,13 @@ def test_terms_never_come_from_the_gateway() -> None:
     assert terms.chain_id == 8453
     with pytest.raises(BadInput):
         terms_of({}, environ={"OFFPEAK_TREASURY_ADDRESS": "0x12"})
+
+
+def test_only_a_development_gateway_can_make_money_up() -> None:
+    payer = parse_address(f"0x{7:040x}")
+    assert "offpeak dev fund 0x" in funds_step(payer, chain_id=31_337)
+    assert "dev fund" not in funds_step(payer, chain_id=8453)
+    assert checksum_address(payer) in funds_step(payer, chain_id=8453)
 
 
 def test_an_empty_prompt_is_refused_before_anything_is_asked() -> None:

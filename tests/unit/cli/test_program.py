@@ -24,6 +24,7 @@ COMMANDS = (
     "wallet balance",
     "models",
     "capacity",
+    "fetch",
     "quote",
     "ask",
     "job list",
