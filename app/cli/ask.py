@@ -64,29 +64,29 @@ def ask(
     """
     from app.cli.answering import answered, require_json  # noqa: PLC0415  # --help does without
     from app.cli.buyer import BuyerOptions, paying  # noqa: PLC0415
-    from app.cli.question import QuestionOptions, read_question  # noqa: PLC0415
+    from app.cli.question import QuestionOptions, quoted, read_question  # noqa: PLC0415
     from app.cli.shown import job_document, job_rows, quote_document, quote_rows  # noqa: PLC0415
     from app.cli.wallets import WalletOptions  # noqa: PLC0415
     from ledger.money import parse_amount  # noqa: PLC0415
 
     output = Output(as_json=as_json)
     limit = None if maximum is None else parse_amount(maximum)
-    question = read_question(
-        QuestionOptions(
-            prompt=prompt,
-            model=model,
-            max_tokens=max_tokens,
-            system=system,
-            temperature=temperature,
-            seed=seed,
-            schema=schema,
-        )
+    options = QuestionOptions(
+        prompt=prompt,
+        model=model,
+        max_tokens=max_tokens,
+        system=system,
+        temperature=temperature,
+        seed=seed,
+        schema=schema,
+        region=region,
     )
+    question = read_question(options)
     wallet = WalletOptions(
         home=home, keystore=keystore, account=account, password_file=password_file
     )
     with paying(BuyerOptions(wallet=wallet, url=url)) as client:
-        checked = client.quote(question, region=region, limit=limit)
+        checked = quoted(client, question, options, limit=limit)
         output.notes.print(pairs(None, quote_rows(checked)))
         if not yes:
             confirm(checked)

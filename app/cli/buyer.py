@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.cli.errors import BadInput
-from app.cli.options import DEFAULT_PORT
+from app.cli.options import DEFAULT_PORT, UP_FILE
 from app.cli.wallets import WalletOptions, find_keystore, password_for
 from app.client.client import Client
 from app.client.errors import ProblemError
@@ -23,8 +23,6 @@ from app.client.wallet import Wallet
 from ledger.encoding import Address, checksum_address, parse_address
 from ledger.errors import BadAddress
 
-UP_FILE = "up.json"
-"""What `offpeak up` leaves for the other commands: URL and terms, nothing secret."""
 DEVELOPMENT_TERMS: Mapping[str, object] = {
     "chain_id": 31_337,
     "token_address": f"0x{1:040x}",

@@ -1,10 +1,12 @@
 """Errors of the commands themselves.
 
 * CliError
-  - BadInput, Declined, AnswerIncomplete, NoPassword, BadSettings, DevelopmentOnly
+  - BadInput, BadSchemaFile, Declined, AnswerIncomplete, NoPassword
+  - BadSettings, NotUp, NotOwner, DevelopmentOnly
   - LedgerMismatch
 """
 
+from pathlib import Path
 from typing import ClassVar
 
 
@@ -19,6 +21,30 @@ class BadInput(CliError):
     """An input file or argument cannot be used."""
 
     code = "bad-input"
+
+
+class BadSchemaFile(CliError):
+    """The gateway refuses the JSON schema of this file."""
+
+    code = "bad-schema"
+    next_step = "docs/spec/quote.md says which schemas are taken"
+
+
+class NotUp(CliError):
+    """This home's Postgres runs only while `offpeak up` does."""
+
+    code = "not-up"
+    next_step = "start `offpeak up` (or `make up`) first"
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(f"nothing runs for {home}")
+
+
+class NotOwner(CliError):
+    """The database's schema can be changed by its owner only."""
+
+    code = "not-owner"
+    next_step = "set OFFPEAK_MIGRATION_DATABASE_URL to the login that owns the database"
 
 
 class Declined(CliError):

@@ -47,6 +47,7 @@ MEANINGS: Final[Mapping[Exit, str]] = {
 BY_CODE: Final[Mapping[str, Exit]] = {
     "gateway-unreachable": Exit.UNREACHABLE,
     "database-unreachable": Exit.UNREACHABLE,
+    "not-up": Exit.UNREACHABLE,
     "answer-malformed": Exit.UNREACHABLE,
     "insufficient-funds": Exit.FUNDS,
     "funds-on-hold": Exit.FUNDS,
@@ -77,10 +78,12 @@ BY_CODE: Final[Mapping[str, Exit]] = {
     "no-password": Exit.WALLET,
     "missing-key": Exit.SETTINGS,
     "bad-settings": Exit.SETTINGS,
+    "not-owner": Exit.SETTINGS,
     "development-only": Exit.SETTINGS,
     "bad-amount": Exit.USAGE,
     "bad-address": Exit.USAGE,
     "bad-input": Exit.USAGE,
+    "bad-schema": Exit.USAGE,
     "malformed-id": Exit.USAGE,
 }
 """Which exit code a failure's own code leads to."""

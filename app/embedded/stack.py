@@ -125,7 +125,7 @@ def running_stack(options: StackOptions, say: Say) -> Generator[Stack]:
         say("starting Postgres and Valkey")
         engines = stack.enter_context(running_engines(home.path if options.persistent else None))
         migrate(engines.database_url)
-        port = chosen_port(options.port)
+        port = settled_port(options.port, say)
         environment = gateway_environment(home, engines, port)
         settings = Settings.model_validate(_fields(environment))
         key = wallet.result()
@@ -172,6 +172,14 @@ def chosen_port(wanted: int) -> int:
         except OSError:
             return free_port()
     return wanted or free_port()
+
+
+def settled_port(wanted: int, say: Say) -> int:
+    """Return `chosen_port`, saying so when it is another than the one that was wanted."""
+    port = chosen_port(wanted)
+    if wanted not in (0, port):
+        say(f"port {wanted} is taken: using {port}")
+    return port
 
 
 def gateway_environment(home: DevelopmentHome, engines: Engines, port: int) -> dict[str, str]:

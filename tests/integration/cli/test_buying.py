@@ -86,6 +86,22 @@ def test_a_schema_constrains_the_answer(stack: Stack) -> None:
     assert json.loads(asked["job"]["answer"]["content"])["mood"] in {"good", "bad"}
 
 
+def test_a_schema_that_the_gateway_refuses_is_named_with_its_file(stack: Stack) -> None:
+    path = stack.home.path / "elsewhere.json"
+    path.write_text(json.dumps({"$ref": "https://schemas.example/other"}))
+    done = invoked(stack.home.path, "quote", "Hello.", "--schema", str(path))
+    assert done.exit_code == Exit.USAGE
+    assert f"schema {path}: " in done.stderr
+    assert "bad-schema" in done.stderr
+
+
+def test_an_unknown_region_names_the_ones_there_are(stack: Stack) -> None:
+    done = invoked(stack.home.path, "quote", "Hello.", "--region", "moon")
+    assert done.exit_code == Exit.TRY_LATER
+    assert "on fresh offer in moon" in done.stderr
+    assert "regions that offer slots now: local" in done.stderr
+
+
 def test_a_schemas_answer_that_is_cut_fails_and_still_is_printed(stack: Stack) -> None:
     path = stack.home.path / "schema.json"
     path.write_text(json.dumps({"type": "object", "properties": {"story": {"minLength": 200}}}))
@@ -167,9 +183,14 @@ def test_suppliers_are_registered_authorized_and_suspended(stack: Stack) -> None
     assert made["state"] == "pending"
     assert made["agent"].startswith("agent_")
     assert document(stack, "supplier", "authorize", made["supplier"])["state"] == "authorized"
+    listed = {line["name"]: line for line in document(stack, "supplier", "list")["suppliers"]}
+    assert listed["this-machine"]["session"] == "online"
+    assert listed["acme"] == {**made, "name": "acme", "state": "authorized", "session": "never"}
+    assert made["supplier"] in invoked(stack.home.path, "supplier", "list").stdout
     assert document(stack, "supplier", "suspend", made["supplier"])["state"] == "suspended"
     again = invoked(stack.home.path, "supplier", "register", "acme", "--device-key", "ab" * 32)
     assert "supplier-exists" in again.stderr
+    assert "next: see `offpeak supplier list`" in again.stderr
 
 
 def test_check_and_migrate_work_on_the_homes_settings(stack: Stack) -> None:

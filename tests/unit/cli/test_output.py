@@ -58,7 +58,7 @@ def test_a_process_that_ended_is_told_with_the_last_words_of_its_log() -> None:
 
 
 def test_a_refusal_of_the_gateway_has_its_own_exit_code() -> None:
-    problem = ProblemError(code="bad-schema", status=422, title="No", detail="why", figures={})
+    problem = ProblemError(code="empty-message", status=422, title="No", detail="why", figures={})
     assert describe(problem).exit is Exit.REFUSED
 
 
@@ -79,6 +79,14 @@ def test_only_a_development_gateway_can_make_money_up() -> None:
 def test_an_empty_prompt_is_refused_before_anything_is_asked() -> None:
     with pytest.raises(BadInput, match="empty"):
         read_question(QuestionOptions(prompt="  ", model="m", max_tokens=1))
+
+
+@pytest.mark.parametrize(("prompt", "system"), [("\udcff", None), ("a", "\udcff")])
+def test_text_of_the_command_line_that_is_not_utf_8_is_refused(
+    prompt: str, system: str | None
+) -> None:
+    with pytest.raises(BadInput, match="not UTF-8"):
+        read_question(QuestionOptions(prompt=prompt, system=system, model="m", max_tokens=1))
 
 
 def test_a_prompt_of_one_dash_reads_standard_input() -> None:
