@@ -25,7 +25,7 @@ from app.cli.options import (
     Url,
     Yes,
 )
-from app.cli.output import Output, pairs
+from app.cli.output import Output
 
 if TYPE_CHECKING:
     from app.client.checks import CheckedQuote
@@ -33,7 +33,12 @@ if TYPE_CHECKING:
 EXAMPLE = 'Example: offpeak ask "Name three uses of salt." --max 0.001 --yes'
 
 Max = Annotated[
-    str | None, typer.Option("--max", help="Most to authorize, in tokens: 0.001. Above: refused.")
+    str | None,
+    typer.Option(
+        "--max",
+        "--max-charge",
+        help="Most money to authorize, in the settlement token: 0.001. Dearer quotes are refused.",
+    ),
 ]
 Wait = Annotated[int, typer.Option(min=1, max=300, help="Seconds to wait for the answer.")]
 
@@ -65,7 +70,7 @@ def ask(
     from app.cli.answering import answered, require_json  # noqa: PLC0415  # --help does without
     from app.cli.buyer import BuyerOptions, paying  # noqa: PLC0415
     from app.cli.question import QuestionOptions, quoted, read_question  # noqa: PLC0415
-    from app.cli.shown import job_document, job_rows, quote_document, quote_rows  # noqa: PLC0415
+    from app.cli.shown import job_document, job_rows, quote_document, quote_line, quote_rows  # noqa: PLC0415
     from app.cli.wallets import WalletOptions  # noqa: PLC0415
     from ledger.money import parse_amount  # noqa: PLC0415
 
@@ -87,8 +92,10 @@ def ask(
     )
     with paying(BuyerOptions(wallet=wallet, url=url)) as client:
         checked = quoted(client, question, options, limit=limit)
-        output.notes.print(pairs(None, quote_rows(checked)))
-        if not yes:
+        if yes:
+            output.note(quote_line(checked))
+        else:
+            output.note_rows(quote_rows(checked))
             confirm(checked)
         job = answered(client, checked, output, wait_seconds=wait)
         client.verify(job, checked)
@@ -102,18 +109,18 @@ def ask(
         output.show(document)
     else:
         output.write(job.answer.content if job.answer else "")
-        output.notes.print(pairs(None, [*job_rows(job), ("record", "verified")]))
+        output.note_rows([*job_rows(job), ("record", "verified")])
     if schema is not None:
         require_json(job)
 
 
 def confirm(checked: "CheckedQuote") -> None:
     """Return if the buyer says yes on the terminal; Declined otherwise."""
-    from ledger.money import format_amount  # noqa: PLC0415
+    from app.cli.shown import maximum_text  # noqa: PLC0415  # --help does without
 
     if not sys.stdin.isatty():
         raise Declined
-    question = f"Sign for at most {format_amount(checked.quote.max_charge_nano)}?"
+    question = f"Sign for at most {maximum_text(checked.quote)}?"
     try:
         agreed = typer.confirm(question, err=True)
     except typer.Abort:  # Ctrl-C at the question

@@ -18,7 +18,7 @@ app = typer.Typer(help="Development only; does not exist in production.", no_arg
 To = Annotated[
     str | None, typer.Argument(help="Wallet; this home's by default.", show_default=False)
 ]
-Amount = Annotated[str, typer.Option(help="Tokens, as a decimal number.")]
+Amount = Annotated[str, typer.Option(help="Money, as a decimal number of the settlement token.")]
 
 
 @app.command(epilog="Example: offpeak dev fund --amount 5")

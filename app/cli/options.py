@@ -53,7 +53,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Sign without asking.")]
 
 Model = Annotated[str, typer.Option(envvar="OFFPEAK_MODEL", help="Model release.")]
 MaxTokens = Annotated[
-    int, typer.Option(min=1, max=1_000_000, help="Ceiling of the answer, in tokens.")
+    int, typer.Option(min=1, max=1_000_000, help="Ceiling of the answer, in text tokens.")
 ]
 Region = Annotated[str | None, typer.Option(help="Where it must run; anywhere by default.")]
 System = Annotated[str | None, typer.Option(help="System message.")]

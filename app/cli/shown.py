@@ -2,7 +2,9 @@
 
 from app.client.checks import CheckedQuote
 from app.client.documents import JobDocument, JobLine
+from ledger.encoding import checksum_address
 from ledger.money import format_amount
+from ledger.quote import Quote
 
 Rows = list[tuple[str, str]]
 
@@ -23,10 +25,27 @@ def quote_rows(checked: CheckedQuote) -> Rows:
     return [
         ("quote", checked.document.id),
         ("model", f"{quote.model} in {quote.region}"),
-        ("tokens", f"{quote.input_tokens} in, at most {quote.max_output_tokens} out"),
+        ("tokens", tokens_text(quote)),
         *price_rows(checked),
+        ("money", f"all amounts are of the settlement token {checksum_address(quote.token)}"),
         ("expires in", f"{quote.expires_at - quote.issued_at} s"),
     ]
+
+
+def quote_line(checked: CheckedQuote) -> str:
+    """Return the least that a buyer who asked for no question should see of a quote."""
+    return f"maximum {maximum_text(checked.quote)} for {tokens_text(checked.quote)}"
+
+
+def tokens_text(quote: Quote) -> str:
+    """Return a quote's text tokens: what the model reads, and the ceiling of what it writes."""
+    read = f"{quote.input_tokens} in (instructions and chat template included)"
+    return f"{read}, at most {quote.max_output_tokens} out"
+
+
+def maximum_text(quote: Quote) -> str:
+    """Return the most that accepting costs, with its unit."""
+    return f"{format_amount(quote.max_charge_nano)} of the settlement token"
 
 
 def price_rows(checked: CheckedQuote) -> Rows:
@@ -41,8 +60,12 @@ def price_rows(checked: CheckedQuote) -> Rows:
     floor = checked.document.price.get("floor")
     if isinstance(floor, dict):
         names = ("input_per_mtok", "output_per_mtok", "per_request")
-        rows.append(("floor", rates_text(*[str(floor.get(name)) for name in names])))
-    return [*rows, ("rates", rates), ("maximum", format_amount(quote.max_charge_nano))]
+        lowest = rates_text(*[str(floor.get(name)) for name in names])
+        if lowest == rates:
+            rates += " (the cost floor)"
+        else:
+            rows.append(("floor", lowest))
+    return [*rows, ("rates", rates), ("maximum", maximum_text(quote))]
 
 
 def job_rows(job: JobDocument) -> Rows:

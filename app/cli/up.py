@@ -21,7 +21,7 @@ WATCH_SECONDS = 0.5
 Port = Annotated[
     int, typer.Option(min=0, max=65_535, help="Gateway's port; a free one when it is taken.")
 ]
-Balance = Annotated[str, typer.Option(help="Tokens that the development wallet is topped up to.")]
+Balance = Annotated[str, typer.Option(help="Money that the development wallet is topped up to.")]
 
 
 def up(

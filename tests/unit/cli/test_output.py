@@ -1,15 +1,18 @@
 """What is printed: exact amounts, and no text that steers the terminal."""
 
 import json
+from dataclasses import replace
+from io import StringIO
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from app.cli.buyer import funds_step, terms_of
 from app.cli.errors import BadInput
 from app.cli.exits import Exit
 from app.cli.failures import describe
-from app.cli.output import Output, printable
+from app.cli.output import Output, print_pairs, printable
 from app.cli.program import app
 from app.cli.question import QuestionOptions, read_question
 from app.cli.shown import quote_rows
@@ -39,9 +42,29 @@ def test_figures_in_a_pipe_are_never_wrapped_or_cut(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == "signature  0x" + "ab" * 65 + "\n"
 
 
+def test_figures_on_a_terminal_are_one_word_that_can_be_copied() -> None:
+    screen = Console(file=StringIO(), force_terminal=True, width=40, highlight=False)
+    print_pairs(screen, [("signature", "0x" + "ab" * 65)])
+    assert isinstance(screen.file, StringIO)
+    assert "0x" + "ab" * 65 + "\n" in screen.file.getvalue()
+
+
+def test_rates_at_the_cost_floor_are_one_line() -> None:
+    quote = checked()
+    names = ("input_per_mtok", "output_per_mtok", "per_request")
+    floor = dict(zip(names, ("0.020000000", "0.100000000", "0.000005000"), strict=True))
+    document = quote.document.model_copy(update={"price": {"floor": floor}})
+    rows = dict(quote_rows(replace(quote, document=document)))
+    assert rows["rates"].endswith("(the cost floor)")
+    assert "floor" not in rows
+    document = quote.document.model_copy(update={"price": {"floor": {**floor, "per_request": "0"}}})
+    assert "floor" in dict(quote_rows(replace(quote, document=document)))
+
+
 def test_sub_cent_amounts_are_shown_in_full() -> None:
     rows = dict(quote_rows(checked()))
-    assert rows["maximum"] == "0.000008440"
+    assert rows["maximum"] == "0.000008440 of the settlement token"
+    assert rows["money"].endswith(checksum_address(checked().quote.token))
     assert "0.000005000 per request" in rows["rates"]
 
 
