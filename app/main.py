@@ -21,6 +21,7 @@ from app.kit.raw_routes import RawRoute
 from app.operations import endpoints as operations_endpoints
 from app.quotes import endpoints as quotes_endpoints
 from app.requests import endpoints as requests_endpoints
+from app.requests import listing as requests_listing
 from app.requests.endpoints import PostRequest
 from app.wallets import endpoints as wallets_endpoints
 
@@ -54,11 +55,13 @@ def build_app(settings: Settings) -> FastAPI:
     app.state.market = gateway.market
     app.state.wallets = gateway.wallets
     app.state.requests = gateway.requests
+    app.state.job_listing = requests_listing.JobListing(gateway.database, gateway.token)
     app.state.readiness = gateway.readiness
     for router in (
         operations_endpoints.router,
         capacity_endpoints.router,
         wallets_endpoints.router,
+        requests_listing.router,
         requests_endpoints.router,
     ):
         app.include_router(router)

@@ -51,7 +51,7 @@ def run(
     deployment: Annotated[str | None, typer.Option(help="Name of this deployment.")] = None,
     region: Annotated[str | None, typer.Option(help="Where it stands.")] = None,
     capacity_class: Annotated[str | None, typer.Option(help="flexible or reclaimable.")] = None,
-    ask: Annotated[str | None, typer.Option(help="Tokens per slot-second, decimal.")] = None,
+    ask: Annotated[str | None, typer.Option(help="Money per slot-second, decimal.")] = None,
     slots: Annotated[int | None, typer.Option(help="Concurrent sequences.")] = None,
     json_output: Json = False,
 ) -> None:

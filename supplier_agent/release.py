@@ -129,7 +129,8 @@ def verify_files(release: Release, weights: Path) -> None:
     """
     for file, path in release.paths(weights).items():
         if not path.is_file():
-            raise WrongWeights(path, expected=file.name, found="no file")
+            beside = "" if path == weights else "; release.json must stay in its folder"
+            raise WrongWeights(path, expected=file.name, found=f"no file{beside}")
         size = path.stat().st_size
         if size != file.size:
             raise WrongWeights(path, expected=f"{file.size} bytes", found=f"{size} bytes")

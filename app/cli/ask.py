@@ -25,7 +25,7 @@ from app.cli.options import (
     Url,
     Yes,
 )
-from app.cli.output import Output, pairs
+from app.cli.output import Output
 
 if TYPE_CHECKING:
     from app.client.checks import CheckedQuote
@@ -33,7 +33,12 @@ if TYPE_CHECKING:
 EXAMPLE = 'Example: offpeak ask "Name three uses of salt." --max 0.001 --yes'
 
 Max = Annotated[
-    str | None, typer.Option("--max", help="Most to authorize, in tokens: 0.001. Above: refused.")
+    str | None,
+    typer.Option(
+        "--max",
+        "--max-charge",
+        help="Most money to authorize, in the settlement token: 0.001. Dearer quotes are refused.",
+    ),
 ]
 Wait = Annotated[int, typer.Option(min=1, max=300, help="Seconds to wait for the answer.")]
 
@@ -62,36 +67,38 @@ def ask(
 
     Shows rates and maximum first; the answer alone goes to standard output.
     """
-    from app.cli.buyer import BuyerOptions, paying  # noqa: PLC0415  # --help does without
-    from app.cli.question import QuestionOptions, read_question  # noqa: PLC0415
-    from app.cli.shown import job_document, job_rows, quote_document, quote_rows  # noqa: PLC0415
+    from app.cli.answering import answered, require_json  # noqa: PLC0415  # --help does without
+    from app.cli.buyer import BuyerOptions, paying  # noqa: PLC0415
+    from app.cli.question import QuestionOptions, quoted, read_question  # noqa: PLC0415
+    from app.cli.shown import job_document, job_rows, quote_document, quote_line, quote_rows  # noqa: PLC0415
     from app.cli.wallets import WalletOptions  # noqa: PLC0415
     from ledger.money import parse_amount  # noqa: PLC0415
 
     output = Output(as_json=as_json)
     limit = None if maximum is None else parse_amount(maximum)
-    question = read_question(
-        QuestionOptions(
-            prompt=prompt,
-            model=model,
-            max_tokens=max_tokens,
-            system=system,
-            temperature=temperature,
-            seed=seed,
-            schema=schema,
-        )
+    options = QuestionOptions(
+        prompt=prompt,
+        model=model,
+        max_tokens=max_tokens,
+        system=system,
+        temperature=temperature,
+        seed=seed,
+        schema=schema,
+        region=region,
     )
+    question = read_question(options)
     wallet = WalletOptions(
         home=home, keystore=keystore, account=account, password_file=password_file
     )
     with paying(BuyerOptions(wallet=wallet, url=url)) as client:
-        checked = client.quote(question, region=region, limit=limit)
-        output.notes.print(pairs(None, quote_rows(checked)))
-        if not yes:
+        checked = quoted(client, question, options, limit=limit)
+        if yes:
+            output.note(quote_line(checked))
+        else:
+            output.note_rows(quote_rows(checked))
             confirm(checked)
-        job = client.ask(checked, wait_seconds=wait)
+        job = answered(client, checked, output, wait_seconds=wait)
         client.verify(job, checked)
-    assert job.answer is not None
     if as_json:
         document = {
             "quote": quote_document(checked),
@@ -100,18 +107,20 @@ def ask(
             "record_verified": True,
         }
         output.show(document)
-        return
-    output.write(job.answer.content)
-    output.notes.print(pairs(None, [*job_rows(job), ("record", "verified")]))
+    else:
+        output.write(job.answer.content if job.answer else "")
+        output.note_rows([*job_rows(job), ("record", "verified")])
+    if schema is not None:
+        require_json(job)
 
 
 def confirm(checked: "CheckedQuote") -> None:
     """Return if the buyer says yes on the terminal; Declined otherwise."""
-    from ledger.money import format_amount  # noqa: PLC0415
+    from app.cli.shown import maximum_text  # noqa: PLC0415  # --help does without
 
     if not sys.stdin.isatty():
         raise Declined
-    question = f"Sign for at most {format_amount(checked.quote.max_charge_nano)}?"
+    question = f"Sign for at most {maximum_text(checked.quote)}?"
     try:
         agreed = typer.confirm(question, err=True)
     except typer.Abort:  # Ctrl-C at the question

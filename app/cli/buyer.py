@@ -12,18 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.cli.errors import BadInput
-from app.cli.options import DEFAULT_PORT
+from app.cli.options import DEFAULT_PORT, UP_FILE
 from app.cli.wallets import WalletOptions, find_keystore, password_for
 from app.client.client import Client
+from app.client.errors import ProblemError
 from app.client.keystore import keystore_address, open_keystore
 from app.client.terms import Terms
 from app.client.transport import Transport
 from app.client.wallet import Wallet
-from ledger.encoding import Address, parse_address
+from ledger.encoding import Address, checksum_address, parse_address
 from ledger.errors import BadAddress
 
-UP_FILE = "up.json"
-"""What `offpeak up` leaves for the other commands: URL and terms, nothing secret."""
 DEVELOPMENT_TERMS: Mapping[str, object] = {
     "chain_id": 31_337,
     "token_address": f"0x{1:040x}",
@@ -65,8 +64,22 @@ def paying(options: BuyerOptions) -> Iterator[Client]:
     transport = Transport(gateway_url(options, known))
     keystore = find_keystore(options.wallet)
     wallet = Wallet(open_keystore(keystore, password_for(keystore, options.wallet)))
-    with Client(transport, terms_of(known), wallet=wallet) as client:
-        yield client
+    terms = terms_of(known)
+    with Client(transport, terms, wallet=wallet) as client:
+        try:
+            yield client
+        except ProblemError as problem:
+            if problem.code == "insufficient-funds":
+                problem.next_step = funds_step(wallet.address, chain_id=terms.chain_id)
+            raise
+
+
+def funds_step(wallet: Address, *, chain_id: int) -> str:
+    """Return how this wallet gets money; only a development gateway can make it up."""
+    address = checksum_address(wallet)
+    if chain_id == DEVELOPMENT_TERMS["chain_id"]:
+        return f"`offpeak dev fund {address}` (development), or lower --max-tokens"
+    return f"deposit more for {address}, or lower --max-tokens"
 
 
 def wallet_address(options: WalletOptions) -> Address:

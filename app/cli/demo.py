@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = "Example: offpeak demo --json"
 BALANCE = "0.000150000"
-"""Tokens in the demonstration's wallet: enough for the three tasks, too little for the fourth."""
+"""Money in the demonstration's wallet: enough for the three tasks, too little for the fourth."""
 
 Keep = Annotated[
     Path | None, typer.Option("--home", help="Keep data and logs here instead of a temporary one.")

@@ -1,14 +1,11 @@
-"""How the demonstration looks: panels on a terminal, plain lines anywhere else."""
+"""How the demonstration looks: lines, with a little colour on a terminal."""
 
-from rich.console import Group, RenderableType
-from rich.panel import Panel
 from rich.text import Text
 
 from app.cli.demo_flow import Done, Refused
-from app.cli.output import Output, pairs, plain_lines, printable
-from app.cli.shown import Rows, price_rows
+from app.cli.output import Output, print_pairs, printable
+from app.cli.shown import Rows, maximum_text, price_rows, tokens_text
 from ledger.encoding import checksum_address
-from ledger.money import format_amount
 
 NOT_PROVED = (
     "A usage record proves that the gateway signed this billing statement. It does not prove\n"
@@ -31,16 +28,16 @@ def done_rows(done: Done) -> Rows:
     return [
         ("asked", done.task.shown),
         ("quote", f"{done.checked.document.id}, good for {expiry} s"),
-        ("tokens", f"{quote.input_tokens} in, at most {quote.max_output_tokens} out"),
+        ("tokens", tokens_text(quote)),
         *price_rows(done.checked),
-        ("signed", "0x" + done.checked.authorization_digest.hex()),
-        ("signer", checksum_address(done.checked.authorization.payer)),
+        ("signed", f"0x{done.checked.authorization_digest.hex()} (digest of the authorization)"),
+        ("signer", f"{checksum_address(done.checked.authorization.payer)} (the wallet)"),
         ("supplier", f"{job.supplier} in {job.region}, {job.attempts} attempt"),
         ("used", f"{job.usage.input_tokens} in, {job.usage.output_tokens} out"),
         ("charge", f"{job.charge} of {job.held} held, {job.released} released"),
         ("balance", f"{done.before.available} before, {done.after.available} after"),
-        ("record", job.record.digest),
-        ("signature", job.record.signature),
+        ("record", f"{job.record.digest} (digest of the usage record)"),
+        ("signature", f"{job.record.signature} (by the quote key)"),
         ("checked", "digest and charge recomputed, quote key's signature, same quote and signer"),
     ]
 
@@ -50,8 +47,9 @@ def show_refused(output: Output, number: int, refused: Refused) -> None:
     problem = refused.problem
     figures = ", ".join(f"{name} {value}" for name, value in problem.figures.items())
     rows: Rows = [
-        ("asked", f"{refused.task.shown} ({refused.checked.quote.max_output_tokens} tokens)"),
-        ("maximum", format_amount(refused.checked.quote.max_charge_nano)),
+        ("asked", refused.task.shown),
+        ("tokens", tokens_text(refused.checked.quote)),
+        ("maximum", maximum_text(refused.checked.quote)),
         ("refused", f"{problem.status} {problem.code}: {figures}"),
         ("next", problem.next_step),
         ("balance", f"{refused.after.available}, {refused.after.held} held: unchanged"),
@@ -66,13 +64,8 @@ def show_end(output: Output, seconds: float) -> None:
 
 
 def _show(output: Output, title: str, rows: Rows, *, answer: str | None = None) -> None:
-    if not output.data.is_terminal:
-        output.write(f"\n{title}\n{plain_lines(rows)}")
-        if answer is not None:
-            output.write(f"answer: {answer}")
-        return
-    body: list[RenderableType] = [pairs(None, rows)]
+    output.write("")
+    output.data.print(title, style="bold" if answer is not None else "bold yellow", markup=False)
+    print_pairs(output.data, rows)
     if answer is not None:
-        body += [Text(), Text(printable(answer), style="bold green")]
-    style = "none" if answer is not None else "yellow"
-    output.data.print(Panel(Group(*body), title=title, title_align="left", border_style=style))
+        output.data.print(Text(f"answer: {printable(answer)}", "bold green"), soft_wrap=True)

@@ -18,7 +18,7 @@ app = typer.Typer(help="Development only; does not exist in production.", no_arg
 To = Annotated[
     str | None, typer.Argument(help="Wallet; this home's by default.", show_default=False)
 ]
-Amount = Annotated[str, typer.Option(help="Tokens, as a decimal number.")]
+Amount = Annotated[str, typer.Option(help="Money, as a decimal number of the settlement token.")]
 
 
 @app.command(epilog="Example: offpeak dev fund --amount 5")
@@ -27,12 +27,12 @@ def fund(
 ) -> None:
     """Credit a wallet with money that nobody deposited."""
     from app.cli.buyer import wallet_address  # noqa: PLC0415  # --help does without
-    from app.cli.server import read_settings, require_development  # noqa: PLC0415
+    from app.cli.server import require_development, store_settings  # noqa: PLC0415
     from app.cli.wallets import WalletOptions  # noqa: PLC0415
     from ledger.encoding import checksum_address, parse_address  # noqa: PLC0415
     from ledger.money import format_amount, parse_amount  # noqa: PLC0415
 
-    settings = read_settings(home)
+    settings = store_settings(home)
     require_development(settings, "dev fund")
     wallet = parse_address(address) if address else wallet_address(WalletOptions(home=home))
     credited = parse_amount(amount)

@@ -1,9 +1,12 @@
 """Errors of the commands themselves.
 
 * CliError
-  - BadInput, Declined, NoPassword, BadSettings, DevelopmentOnly, LedgerMismatch
+  - BadInput, BadSchemaFile, Declined, AnswerIncomplete, NoPassword
+  - BadSettings, NotUp, NotOwner, DevelopmentOnly
+  - LedgerMismatch
 """
 
+from pathlib import Path
 from typing import ClassVar
 
 
@@ -20,6 +23,30 @@ class BadInput(CliError):
     code = "bad-input"
 
 
+class BadSchemaFile(CliError):
+    """The gateway refuses the JSON schema of this file."""
+
+    code = "bad-schema"
+    next_step = "docs/spec/quote.md says which schemas are taken"
+
+
+class NotUp(CliError):
+    """This home's Postgres runs only while `offpeak up` does."""
+
+    code = "not-up"
+    next_step = "start `offpeak up` (or `make up`) first"
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(f"nothing runs for {home}")
+
+
+class NotOwner(CliError):
+    """The database's schema can be changed by its owner only."""
+
+    code = "not-owner"
+    next_step = "set OFFPEAK_MIGRATION_DATABASE_URL to the login that owns the database"
+
+
 class Declined(CliError):
     """The buyer did not confirm."""
 
@@ -28,6 +55,16 @@ class Declined(CliError):
 
     def __init__(self) -> None:
         super().__init__("not confirmed")
+
+
+class AnswerIncomplete(CliError):
+    """The answer was paid for and printed, and is not the JSON that --schema asked for."""
+
+    code = "answer-incomplete"
+    next_step = "it was charged; raise --max-tokens, or allow less in the schema"
+
+    def __init__(self, job: str, *, reason: str) -> None:
+        super().__init__(f"{job}: {reason}")
 
 
 class NoPassword(CliError):

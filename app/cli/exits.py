@@ -21,6 +21,7 @@ class Exit(IntEnum):
     CHECK_FAILED = 10
     WALLET = 11
     UNFINISHED = 12
+    INCOMPLETE = 13
     INTERRUPTED = 130
 
 
@@ -38,13 +39,15 @@ MEANINGS: Final[Mapping[Exit, str]] = {
     Exit.CHECK_FAILED: "a check found a contradiction: a usage record or the ledger",
     Exit.WALLET: "the keystore or its password is wrong or missing",
     Exit.UNFINISHED: "the job still runs; its id was printed",
-    Exit.INTERRUPTED: "stopped by Ctrl-C",
+    Exit.INCOMPLETE: "charged, but cut off or not the JSON that --schema asked for; printed as is",
+    Exit.INTERRUPTED: "stopped by Ctrl-C; what was already signed goes on, see `offpeak job list`",
 }
 """What each exit code means."""
 
 BY_CODE: Final[Mapping[str, Exit]] = {
     "gateway-unreachable": Exit.UNREACHABLE,
     "database-unreachable": Exit.UNREACHABLE,
+    "not-up": Exit.UNREACHABLE,
     "answer-malformed": Exit.UNREACHABLE,
     "insufficient-funds": Exit.FUNDS,
     "funds-on-hold": Exit.FUNDS,
@@ -58,6 +61,8 @@ BY_CODE: Final[Mapping[str, Exit]] = {
     "too-many-open-jobs": Exit.TRY_LATER,
     "job-failed": Exit.JOB_FAILED,
     "job-unfinished": Exit.UNFINISHED,
+    "answer-incomplete": Exit.INCOMPLETE,
+    "interrupted": Exit.INTERRUPTED,
     "wrong-chain": Exit.NOT_SIGNED,
     "wrong-domain": Exit.NOT_SIGNED,
     "quote-differs": Exit.NOT_SIGNED,
@@ -74,10 +79,12 @@ BY_CODE: Final[Mapping[str, Exit]] = {
     "no-password": Exit.WALLET,
     "missing-key": Exit.SETTINGS,
     "bad-settings": Exit.SETTINGS,
+    "not-owner": Exit.SETTINGS,
     "development-only": Exit.SETTINGS,
     "bad-amount": Exit.USAGE,
     "bad-address": Exit.USAGE,
     "bad-input": Exit.USAGE,
+    "bad-schema": Exit.USAGE,
     "malformed-id": Exit.USAGE,
 }
 """Which exit code a failure's own code leads to."""

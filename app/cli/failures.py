@@ -1,12 +1,23 @@
 """Any exception as one line, one next step and one exit code."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from app.cli.exits import BY_CODE, Exit
+from app.client.errors import NEXT_STEPS as OF_REFUSALS
 
 UNEXPECTED_STEP = "run again with --debug for the traceback"
 _SHOWN = 400
+NEXT_STEPS: Final[Mapping[str, str]] = {
+    **OF_REFUSALS,
+    "home-in-use": "`offpeak up` runs there already: use it, stop it, or name another --home",
+    "supplier-not-found": "see `offpeak supplier list`",
+    "supplier-exists": "see `offpeak supplier list`; one agent's key belongs to one supplier",
+    "malformed-id": "ids have a prefix and a UUID, as they are printed: job_..., sup_...",
+    "bad-amount": "a decimal number with at most nine decimals: 0.001",
+}
+"""What to do about a failure that does not say it itself, by its code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +56,7 @@ def describe(error: BaseException) -> Failure:
         cause = error.__cause__ or error
         return Failure("database-unreachable", _line(cause), _DATABASE_STEP, Exit.UNREACHABLE)
     if isinstance(code, str) and not type(error).__module__.startswith("sqlalchemy"):
-        step = getattr(error, "next_step", "") or _last_words(error)
+        step = getattr(error, "next_step", "") or NEXT_STEPS.get(code, "") or _last_words(error)
         usual = Exit.REFUSED if hasattr(error, "figures") else Exit.FAILED  # the gateway said no
         return Failure(code, _line(error), str(step), BY_CODE.get(code, usual))
     if type(error).__name__ in {"OperationalError", "InterfaceError"}:
@@ -55,8 +66,13 @@ def describe(error: BaseException) -> Failure:
     )
 
 
-_DATABASE_STEP = "check OFFPEAK_DATABASE_URL and that Postgres runs"
-_SETTINGS_STEP = "set it in the environment (OFFPEAK_...); see docs/reference/settings.md"
+_DATABASE_STEP = (
+    "check OFFPEAK_DATABASE_URL and that Postgres runs (for this machine's all-in-one: `make up`)"
+)
+_SETTINGS_STEP = (
+    "set it in the environment (OFFPEAK_...): docs/reference/settings.md; to try things out on this"
+    " machine, start `offpeak up` (or `make up`)"
+)
 
 
 def _problems(error: BaseException) -> Iterator[str]:

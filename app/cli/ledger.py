@@ -64,11 +64,11 @@ def report_document(report: "Report") -> dict[str, object]:
 
 async def checked(home: Path) -> "Report":
     """Run the check in one snapshot of the database; stop accepting when it fails."""
-    from app.cli.server import read_settings  # noqa: PLC0415  # --help does without
+    from app.cli.server import store_settings  # noqa: PLC0415  # --help does without
     from app.db.engine import open_database  # noqa: PLC0415
     from app.finance.check import LedgerCheck  # noqa: PLC0415
 
-    settings = read_settings(home)
+    settings = store_settings(home)
     database = open_database(settings.database_url.get_secret_value(), pool_size=1)
     try:
         return await LedgerCheck(database).run_and_halt()
@@ -78,11 +78,11 @@ async def checked(home: Path) -> "Report":
 
 async def cleared(home: Path, because: str) -> int:
     """Lift every halt, as the operator; return how many there were."""
-    from app.cli.server import read_settings  # noqa: PLC0415  # --help does without
+    from app.cli.server import store_settings  # noqa: PLC0415  # --help does without
     from app.db.engine import OPERATOR_ROLE, open_database  # noqa: PLC0415
     from app.finance.check import LedgerCheck  # noqa: PLC0415
 
-    settings = read_settings(home)
+    settings = store_settings(home)
     database = open_database(settings.operator_url, pool_size=1, role=OPERATOR_ROLE)
     try:
         return await LedgerCheck(database).clear(because)

@@ -8,6 +8,8 @@ import typer
 DEFAULT_HOME = Path(".offpeak")
 DEFAULT_MODEL = "smollm2-135m-instruct"
 DEFAULT_PORT = 8700
+UP_FILE = "up.json"
+"""What `offpeak up` leaves in its home for the other commands: URL and terms, nothing secret."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
@@ -50,7 +52,9 @@ PasswordFile = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Sign without asking.")]
 
 Model = Annotated[str, typer.Option(envvar="OFFPEAK_MODEL", help="Model release.")]
-MaxTokens = Annotated[int, typer.Option(min=1, help="Ceiling of the answer, in tokens.")]
+MaxTokens = Annotated[
+    int, typer.Option(min=1, max=1_000_000, help="Ceiling of the answer, in text tokens.")
+]
 Region = Annotated[str | None, typer.Option(help="Where it must run; anywhere by default.")]
 System = Annotated[str | None, typer.Option(help="System message.")]
 Temperature = Annotated[float | None, typer.Option(min=0.0, max=2.0, help="0 is deterministic.")]

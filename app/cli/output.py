@@ -4,7 +4,7 @@ import json
 import sys
 
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 Rows = list[tuple[str, str]]
 
@@ -30,13 +30,17 @@ class Output:
         sys.stdout.flush()
 
     def rows(self, document: object, rows: Rows, *, title: str | None = None) -> None:
-        """Print the result as JSON, as a table on a terminal, or as lines that nothing wraps."""
+        """Print the result as JSON, or as lines that only the terminal's own edge wraps."""
         if self.as_json:
             self.show(document)
-        elif self.data.is_terminal:
-            self.data.print(pairs(title, rows))
-        else:
-            self.write(plain_lines(rows))
+            return
+        if title is not None and self.data.is_terminal:
+            self.data.print(title, style="italic")
+        print_pairs(self.data, rows)
+
+    def note_rows(self, rows: Rows) -> None:
+        """Print names and values on stderr."""
+        print_pairs(self.notes, rows)
 
     def write(self, text: str) -> None:
         """Print plain text on stdout, with no markup read into it."""
@@ -53,17 +57,10 @@ def printable(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
-def plain_lines(rows: Rows) -> str:
-    """Return names and values as lines that nothing wraps, for files and pipes."""
+def print_pairs(console: Console, rows: Rows) -> None:
+    """Print names and values, a line each; a long value stays one word that can be copied."""
     width = max((len(name) for name, _ in rows), default=0) + 2
-    return "\n".join(f"{name:<{width}}{printable(value)}".rstrip() for name, value in rows)
-
-
-def pairs(title: str | None, rows: Rows) -> Table:
-    """Return a two-column table of names and values."""
-    table = Table(title=title, title_justify="left", show_header=False, box=None, pad_edge=False)
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
     for name, value in rows:
-        table.add_row(name, printable(value))
-    return table
+        shown = printable(value)
+        line = Text.assemble((f"{name:<{width}}", "dim"), shown) if shown else Text(name, "dim")
+        console.print(line, soft_wrap=True)

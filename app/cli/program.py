@@ -16,6 +16,7 @@ from app.cli import (
     check,
     demo,
     dev,
+    fetch,
     job,
     ledger,
     migrate,
@@ -56,7 +57,12 @@ class Program(TyperGroup):
         arguments = tuple(sys.argv[1:] if args is None else args)
         try:
             return super().main(
-                args, prog_name, complete_var, standalone_mode, windows_expand_args, **extra
+                without_debug(arguments),
+                prog_name,
+                complete_var,
+                standalone_mode,
+                windows_expand_args,
+                **extra,
             )
         except Exception as error:  # noqa: BLE001  # the top of the program
             sys.exit(_tell(error, arguments))
@@ -77,7 +83,9 @@ app = typer.Typer(
 @app.callback()
 def root(
     *,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show tracebacks. Any command takes it.")
+    ] = False,
 ) -> None:
     del debug  # read from the arguments, so that a failure while parsing has it too
 
@@ -89,6 +97,7 @@ for name, function, example in (
     ("quote", quote.quote, quote.EXAMPLE),
     ("models", models.models, models.EXAMPLE),
     ("capacity", capacity.capacity, capacity.EXAMPLE),
+    ("fetch", fetch.fetch, fetch.EXAMPLE),
     ("serve", serve.serve, serve.EXAMPLE),
     ("work", work.work, work.EXAMPLE),
     ("migrate", migrate.migrate, migrate.EXAMPLE),
@@ -101,6 +110,12 @@ app.add_typer(supplier.app, name="supplier")
 app.add_typer(ledger.app, name="ledger")
 if os.environ.get("OFFPEAK_ENVIRONMENT", "development") != "production":
     app.add_typer(dev.app, name="dev")
+
+
+def without_debug(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments without `--debug`, which may stand anywhere before `--`."""
+    end = list(arguments).index("--") if "--" in arguments else len(arguments)
+    return [each for each in arguments[:end] if each != "--debug"] + list(arguments[end:])
 
 
 def main() -> None:

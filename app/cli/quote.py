@@ -52,23 +52,23 @@ def quote(
     Reserves nothing and signs nothing.
     """
     from app.cli.buyer import BuyerOptions, quoting  # noqa: PLC0415  # --help does without
-    from app.cli.question import QuestionOptions, read_question  # noqa: PLC0415
+    from app.cli.question import QuestionOptions, quoted, read_question  # noqa: PLC0415
     from app.cli.shown import quote_document, quote_rows  # noqa: PLC0415
     from app.cli.wallets import WalletOptions  # noqa: PLC0415
 
     output = Output(as_json=as_json)
-    question = read_question(
-        QuestionOptions(
-            prompt=prompt,
-            model=model,
-            max_tokens=max_tokens,
-            system=system,
-            temperature=temperature,
-            seed=seed,
-            schema=schema,
-        )
+    options = QuestionOptions(
+        prompt=prompt,
+        model=model,
+        max_tokens=max_tokens,
+        system=system,
+        temperature=temperature,
+        seed=seed,
+        schema=schema,
+        region=region,
     )
+    question = read_question(options)
     wallet = WalletOptions(home=home, keystore=keystore, account=account)
     with quoting(BuyerOptions(wallet=wallet, url=url), payer) as client:
-        checked = client.quote(question, region=region)
+        checked = quoted(client, question, options)
     output.rows(quote_document(checked), quote_rows(checked))

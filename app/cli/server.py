@@ -1,9 +1,11 @@
 """Settings for the commands that work on a gateway's own stores."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.cli.errors import DevelopmentOnly
+from app.cli.errors import DevelopmentOnly, NotUp
+from app.cli.options import UP_FILE
 
 if TYPE_CHECKING:
     from app.config import Settings
@@ -22,6 +24,19 @@ def read_settings(home: Path) -> "Settings":
 
     path = home / SETTINGS_FILE
     return Settings(_env_file=path if path.is_file() else None)
+
+
+def store_settings(home: Path) -> "Settings":
+    """Return the settings for a command that opens the stores: those of the home only while up.
+
+    Raises:
+        NotUp: they are a home's, whose Postgres does not run.
+        pydantic.ValidationError: as `read_settings`.
+    """
+    settings = read_settings(home)
+    if "OFFPEAK_DATABASE_URL" not in os.environ and not (home / UP_FILE).is_file():
+        raise NotUp(home)
+    return settings
 
 
 def require_development(settings: "Settings", command: str) -> None:

@@ -1,8 +1,10 @@
 """Quotes, jobs and records as rows of text and as JSON documents."""
 
 from app.client.checks import CheckedQuote
-from app.client.documents import JobDocument
+from app.client.documents import JobDocument, JobLine
+from ledger.encoding import checksum_address
 from ledger.money import format_amount
+from ledger.quote import Quote
 
 Rows = list[tuple[str, str]]
 
@@ -23,10 +25,27 @@ def quote_rows(checked: CheckedQuote) -> Rows:
     return [
         ("quote", checked.document.id),
         ("model", f"{quote.model} in {quote.region}"),
-        ("tokens", f"{quote.input_tokens} in, at most {quote.max_output_tokens} out"),
+        ("tokens", tokens_text(quote)),
         *price_rows(checked),
+        ("money", f"all amounts are of the settlement token {checksum_address(quote.token)}"),
         ("expires in", f"{quote.expires_at - quote.issued_at} s"),
     ]
+
+
+def quote_line(checked: CheckedQuote) -> str:
+    """Return the least that a buyer who asked for no question should see of a quote."""
+    return f"maximum {maximum_text(checked.quote)} for {tokens_text(checked.quote)}"
+
+
+def tokens_text(quote: Quote) -> str:
+    """Return a quote's text tokens: what the model reads, and the ceiling of what it writes."""
+    read = f"{quote.input_tokens} in (instructions and chat template included)"
+    return f"{read}, at most {quote.max_output_tokens} out"
+
+
+def maximum_text(quote: Quote) -> str:
+    """Return the most that accepting costs, with its unit."""
+    return f"{format_amount(quote.max_charge_nano)} of the settlement token"
 
 
 def price_rows(checked: CheckedQuote) -> Rows:
@@ -41,8 +60,12 @@ def price_rows(checked: CheckedQuote) -> Rows:
     floor = checked.document.price.get("floor")
     if isinstance(floor, dict):
         names = ("input_per_mtok", "output_per_mtok", "per_request")
-        rows.append(("floor", rates_text(*[str(floor.get(name)) for name in names])))
-    return [*rows, ("rates", rates), ("maximum", format_amount(quote.max_charge_nano))]
+        lowest = rates_text(*[str(floor.get(name)) for name in names])
+        if lowest == rates:
+            rates += " (the cost floor)"
+        else:
+            rows.append(("floor", lowest))
+    return [*rows, ("rates", rates), ("maximum", maximum_text(quote))]
 
 
 def job_rows(job: JobDocument) -> Rows:
@@ -54,6 +77,8 @@ def job_rows(job: JobDocument) -> Rows:
         used = job.usage
         cached = f" ({used.cached_input_tokens} cached)" if used.cached_input_tokens else ""
         rows.append(("usage", f"{used.input_tokens} in{cached}, {used.output_tokens} out"))
+    if job.answer and job.answer.finish_reason == "length":
+        rows.append(("finish", cut_text(job)))
     for name in ("held", "charge", "released"):
         amount = getattr(job, name)
         if amount is not None:
@@ -61,6 +86,18 @@ def job_rows(job: JobDocument) -> Rows:
     if job.failure:
         rows.append(("failure", f"{job.failure.code}: {job.failure.detail}"))
     return rows
+
+
+def cut_text(job: JobDocument) -> str:
+    """Return that the ceiling ended the answer, which looks complete otherwise."""
+    ceiling = f" {job.usage.output_tokens}" if job.usage else ""
+    return f"length: cut at --max-tokens{ceiling}"
+
+
+def job_line(line: JobLine) -> str:
+    """Return one job of a list on one line, its columns in step."""
+    money = f"charge {line.charge}" if line.charge is not None else f"held   {line.held}"
+    return f"{line.id}  {line.created_at}  {line.state:<9}  {money}"
 
 
 def quote_document(checked: CheckedQuote) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""`offpeak supplier register|authorize|suspend`."""
+"""`offpeak supplier list|register|authorize|suspend`."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -13,7 +13,10 @@ from app.cli.options import DEFAULT_HOME, Home, Json
 from app.cli.output import Output
 
 if TYPE_CHECKING:
+    from app.capacity.supplier_list import SupplierLine
     from app.capacity.suppliers import SupplierService
+    from app.config import Settings
+    from app.db.engine import Database
 
 app = typer.Typer(help="Who may serve: suppliers and their agents.", no_args_is_help=True)
 
@@ -23,6 +26,31 @@ DeviceKey = Annotated[
 ]
 SupplierId = Annotated[str, typer.Argument(help="sup_<uuid>", show_default=False)]
 KEY_BYTES = 32
+
+
+@app.command("list", epilog="Example: offpeak supplier list --json")
+def list_all(*, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
+    """List suppliers and their agents: state, and whether the agent is connected."""
+    from app.kit.ids import IdPrefix, format_id  # noqa: PLC0415  # --help does without
+
+    output = Output(as_json=as_json)
+    lines = [
+        {
+            "supplier": format_id(IdPrefix.SUPPLIER, line.supplier_id),
+            "name": line.name,
+            "state": line.state,
+            "agent": format_id(IdPrefix.AGENT, line.agent_id),
+            "session": line.session or "never",
+        }
+        for line in asyncio.run(listed(home))
+    ]
+    if as_json:
+        output.show({"suppliers": lines})
+        return
+    for line in lines:
+        output.write("  ".join(line.values()))
+    if not lines:
+        output.note("no suppliers yet: offpeak supplier register")
 
 
 @app.command(epilog="Example: offpeak supplier register acme --device-key $(offpeak-agent key ...)")
@@ -74,6 +102,14 @@ async def registered(home: Path, name: str, device_key: bytes) -> list[tuple[str
     ]
 
 
+async def listed(home: Path) -> "list[SupplierLine]":
+    """Return every registered agent."""
+    from app.capacity.supplier_list import list_suppliers  # noqa: PLC0415  # --help does without
+
+    async with operator_database(home) as (database, _), database.statement() as tx:
+        return await list_suppliers(tx)
+
+
 async def change(home: Path, supplier: str, act: str) -> None:
     """Authorize or suspend."""
     from app.kit.ids import IdPrefix, parse_id  # noqa: PLC0415  # --help does without
@@ -90,13 +126,21 @@ async def change(home: Path, supplier: str, act: str) -> None:
 async def suppliers(home: Path) -> "AsyncGenerator[SupplierService]":
     """Yield the service on the database of the settings."""
     from app.capacity.suppliers import SupplierService  # noqa: PLC0415  # --help does without
-    from app.cli.server import read_settings  # noqa: PLC0415
-    from app.db.engine import OPERATOR_ROLE, open_database  # noqa: PLC0415
     from ledger.encoding import parse_address  # noqa: PLC0415
 
-    settings = read_settings(home)
+    async with operator_database(home) as (database, settings):
+        yield SupplierService(database, asset=parse_address(settings.token_address))
+
+
+@asynccontextmanager
+async def operator_database(home: Path) -> "AsyncGenerator[tuple[Database, Settings]]":
+    """Yield the operator's database and the settings."""
+    from app.cli.server import store_settings  # noqa: PLC0415  # --help does without
+    from app.db.engine import OPERATOR_ROLE, open_database  # noqa: PLC0415
+
+    settings = store_settings(home)
     database = open_database(settings.operator_url, pool_size=1, role=OPERATOR_ROLE)
     try:
-        yield SupplierService(database, asset=parse_address(settings.token_address))
+        yield database, settings
     finally:
         await database.dispose()

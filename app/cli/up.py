@@ -21,7 +21,7 @@ WATCH_SECONDS = 0.5
 Port = Annotated[
     int, typer.Option(min=0, max=65_535, help="Gateway's port; a free one when it is taken.")
 ]
-Balance = Annotated[str, typer.Option(help="Tokens that the development wallet is topped up to.")]
+Balance = Annotated[str, typer.Option(help="Money that the development wallet is topped up to.")]
 
 
 def up(
@@ -54,8 +54,28 @@ def up(
             output.note("Stop:  Ctrl-C")
         while not stop.wait(WATCH_SECONDS):
             stack.check()
-        output.note("stopping")
+        output.note(stopping_text(open_jobs(stack)))
     output.note("stopped; nothing is left running")
+
+
+def open_jobs(stack: "Stack") -> int:
+    """Return how many of the development wallet's jobs still run; 0 when nobody can say."""
+    from app.cli.demo import demo_client  # noqa: PLC0415  # --help does without
+    from app.client.errors import ClientError  # noqa: PLC0415
+
+    try:
+        with demo_client(stack) as client:
+            return sum(job.completed_at is None for job in client.jobs(limit=100).jobs)
+    except ClientError:
+        return 0
+
+
+def stopping_text(jobs: int) -> str:
+    """Return what is waited for; a second Ctrl-C does not make it quicker."""
+    if not jobs:
+        return "stopping"
+    what = "1 job still runs" if jobs == 1 else f"{jobs} jobs still run"
+    return f"stopping: {what}; each may end first, within the drain time"
 
 
 def own_name() -> str:

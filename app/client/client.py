@@ -12,10 +12,18 @@ from urllib import parse
 from pydantic import BaseModel, ValidationError
 
 from app.capacity.schemas import CapacityList, ModelList
-from app.client.asking import Asked, Question
+from app.client.asking import Asked, Question, Turn
 from app.client.checks import CheckedQuote, checked_quote
-from app.client.documents import JobDocument, QuoteDocument
-from app.client.errors import AnswerMalformed, JobFailed, JobUnfinished
+from app.client.documents import JobDocument, JobPage, QuoteDocument
+from app.client.errors import (
+    AnswerMalformed,
+    ClientError,
+    JobFailed,
+    JobUnfinished,
+    ProblemError,
+    WrongChain,
+    WrongDomain,
+)
 from app.client.records import verify_record
 from app.client.terms import Terms
 from app.client.transport import Call, Transport
@@ -30,6 +38,8 @@ ACCESS_SECONDS = 600
 """How long a signed read access is good for; renewed when less than a tenth is left."""
 LONGEST_WAIT_SECONDS = 300
 POLL_SECONDS = 0.5
+OTHER_DOMAIN = frozenset({"bad-signature"})
+"""How a gateway refuses a signature that was made for another chain or contract."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -93,9 +103,7 @@ class Client:
 
     def balance(self) -> BalanceOut:
         """Return the wallet's money: available, held, pending."""
-        headers = self._read_headers("balances")
-        reply = self._transport.send(Call(method="GET", path="/v1/balances", headers=headers))
-        return _parsed(BalanceOut, reply.document, what="/v1/balances")
+        return self._read(BalanceOut, "/v1/balances", scope="balances")
 
     def quote(
         self, question: Question, *, region: str | None = None, limit: Nano | None = None
@@ -152,8 +160,12 @@ class Client:
     def job(self, job_id: str) -> JobDocument:
         """Return one of this wallet's jobs."""
         path = f"/v1/jobs/{parse.quote(job_id, safe='')}"
-        call = Call(method="GET", path=path, headers=self._read_headers("jobs"))
-        return _parsed(JobDocument, self._transport.send(call).document, what=path)
+        return self._read(JobDocument, path, scope="jobs")
+
+    def jobs(self, *, limit: int = 20, before: str | None = None) -> JobPage:
+        """Return this wallet's jobs, newest first: up to `limit` (at most 100) before `before`."""
+        query = {"limit": str(limit)} | ({} if before is None else {"before": before})
+        return self._read(JobPage, f"/v1/jobs?{parse.urlencode(query)}", scope="jobs")
 
     def result(self, job: JobDocument, *, wait_seconds: float) -> JobDocument:
         """Return the job once it has completed.
@@ -173,11 +185,24 @@ class Client:
             raise JobFailed(job.id, state=job.state, failure=failure)
         return job
 
-    def ask(self, checked: CheckedQuote, *, wait_seconds: int = 60) -> JobDocument:
-        """Accept a quote and return its completed job; see `accept` and `result`."""
-        return self.result(
-            self.accept(checked, wait_seconds=wait_seconds), wait_seconds=wait_seconds
-        )
+    def ask(
+        self,
+        checked: CheckedQuote,
+        *,
+        wait_seconds: int = 60,
+        on_accepted: Callable[[JobDocument], None] = lambda _: None,
+    ) -> JobDocument:
+        """Accept a quote and return its completed job; see `accept` and `result`.
+
+        `on_accepted` hears of the job before anything is waited for, so that its id is never lost.
+        """
+        job = self.accept(checked, wait_seconds=0)
+        on_accepted(job)
+        if not job.ended:  # the same acceptance once more: it finds its job and waits for it
+            job = self.accept(checked, wait_seconds=wait_seconds)
+        if not job.ended:
+            raise JobUnfinished(job.id, state=job.state, waited_seconds=wait_seconds)
+        return self.result(job, wait_seconds=0)
 
     def verify(self, job: JobDocument, checked: CheckedQuote) -> UsageRecord:
         """Return the job's usage record after recomputing it; RecordRefused when it is wrong."""
@@ -186,6 +211,30 @@ class Client:
     def _look(self, model: type[Model], path: str) -> Model:
         reply = self._transport.send(Call(method="GET", path=path, headers={}))
         return _parsed(model, reply.document, what=path)
+
+    def _read(self, model: type[Model], path: str, *, scope: str) -> Model:
+        """Return what only the wallet may read; a refused signature is traced to its domain."""
+        call = Call(method="GET", path=path, headers=self._read_headers(scope))
+        try:
+            return _parsed(model, self._transport.send(call).document, what=path)
+        except ProblemError as problem:
+            if problem.code in OTHER_DOMAIN:
+                self._compare_domains()
+            raise
+
+    def _compare_domains(self) -> None:
+        """Return unless a quote shows that the gateway's domain is not ours.
+
+        Raises:
+            WrongChain, WrongDomain: it is not; this is why it took our signature for another's.
+        """
+        try:
+            model = self.models().models[0].id
+            self.quote(Question(model=model, turns=(Turn("user", "?"),), max_output_tokens=1))
+        except (WrongChain, WrongDomain):
+            raise
+        except (ClientError, IndexError):
+            return  # no quote to be had: the refusal itself is told
 
     def _read_headers(self, scope: str) -> dict[str, str]:
         now = int(self._clock.now())

@@ -84,3 +84,23 @@ class JobDocument(Document):
     def ended(self) -> bool:
         """Whether the job's state can no longer change."""
         return self.state in TERMINAL_STATES
+
+
+class JobLine(Document):
+    """One job in a list; the charge is None until it has ended."""
+
+    id: str
+    state: str
+    model: str
+    region: str
+    created_at: str
+    completed_at: str | None = None
+    held: str
+    charge: str | None = None
+
+
+class JobPage(Document):
+    """Some of a wallet's jobs, newest first; `next` is None on the last page."""
+
+    jobs: list[JobLine]
+    next: str | None = None

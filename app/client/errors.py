@@ -5,6 +5,7 @@
   - GatewayUnreachable         no answer at all
   - AnswerMalformed            an answer that is not what the API promises
   - JobFailed, JobUnfinished   how a job ended, or that it has not yet
+  - Unanswered                 signed and sent, and we did not hear how it went on
   - QuoteRefused               we do not sign
     - WrongChain, WrongDomain, QuoteDiffers, QuoteForged, QuoteExpired, MaximumExceeded
   - RecordRefused              a usage record that does not prove what it should
@@ -45,7 +46,7 @@ NEXT_STEPS: Mapping[str, str] = {
     "busy": "the gateway's queue is full; try again in a second, nothing was charged",
     "database-unavailable": "send the same acceptance again in a few seconds; it is taken once",
     "database-conflict": "try again in a second; nothing was charged",
-    "insufficient-funds": "deposit more (development: `offpeak dev fund`), or lower --max-tokens",
+    "insufficient-funds": "deposit more, or lower --max-tokens",
     "funds-on-hold": "the money is held by running jobs; it comes back when they end",
     "quote-expired": "ask for a new quote; nothing was charged",
     "context-exceeded": "shorten the prompt or lower --max-tokens",
@@ -108,6 +109,24 @@ class JobUnfinished(ClientError):
         super().__init__(f"{job} is still {state} after {waited_seconds:g} s")
         self.job = job
         self.next_step = f"it goes on without us; look later: offpeak job show {job}"
+
+
+class Unanswered(ClientError):
+    """We stopped listening after the wallet had signed: the job may run and be charged.
+
+    `code` is why: `interrupted`, or that of the failure on the way.
+    """
+
+    def __init__(self, code: str, *, reason: str, maximum: str, job: str | None) -> None:
+        what = (
+            f"{job} goes on and is charged up to {maximum}"
+            if job
+            else f"signed; it may have been accepted, and is then charged up to {maximum}"
+        )
+        super().__init__(f"{reason}; {what}")
+        self.code = code
+        self.job = job
+        self.next_step = "look: " + (f"offpeak job show {job}" if job else "offpeak job list")
 
 
 class QuoteRefused(ClientError):

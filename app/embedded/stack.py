@@ -29,17 +29,15 @@ from app.embedded.engines import Engines, running_engines
 from app.embedded.errors import EmbeddedError, ExitedEarly
 from app.embedded.loopback import LOOPBACK, free_port
 from app.embedded.supervisor import ChildProcess, Command
+from app.embedded.weights import Say, fetched_weights
 from app.kit.ids import IdPrefix, format_id, parse_id
 from app.models.catalogue import Catalogue
-from app.models.release import ModelRelease
-from app.models.weights import cache_folder, fetch_weights
 from app.wallets.funding import FundingService
 from app.wallets.service import WalletService
 from ledger.encoding import Address, parse_address
 from ledger.money import Nano
 from ledger.signing import SigningKey
 
-Say = Callable[[str], None]
 Result = TypeVar("Result")
 
 RELEASE: Final = "smollm2-135m-instruct"
@@ -121,11 +119,13 @@ def running_stack(options: StackOptions, say: Say) -> Generator[Stack]:
     home.prepare()
     with ExitStack() as stack:
         wallet = InBackground(home.wallet_key)
-        weights = InBackground(lambda: _weights(Catalogue().get(RELEASE), options.environ, say))
+        weights = InBackground(
+            lambda: fetched_weights(Catalogue().get(RELEASE), options.environ, say)
+        )
         say("starting Postgres and Valkey")
         engines = stack.enter_context(running_engines(home.path if options.persistent else None))
         migrate(engines.database_url)
-        port = chosen_port(options.port)
+        port = settled_port(options.port, say)
         environment = gateway_environment(home, engines, port)
         settings = Settings.model_validate(_fields(environment))
         key = wallet.result()
@@ -172,6 +172,14 @@ def chosen_port(wanted: int) -> int:
         except OSError:
             return free_port()
     return wanted or free_port()
+
+
+def settled_port(wanted: int, say: Say) -> int:
+    """Return `chosen_port`, saying so when it is another than the one that was wanted."""
+    port = chosen_port(wanted)
+    if wanted not in (0, port):
+        say(f"port {wanted} is taken: using {port}")
+    return port
 
 
 def gateway_environment(home: DevelopmentHome, engines: Engines, port: int) -> dict[str, str]:
@@ -331,19 +339,6 @@ async def _supplier(home: DevelopmentHome, service: SupplierService) -> str:
         home.remember(SUPPLIER_FILE, known)
     await service.authorize(parse_id(IdPrefix.SUPPLIER, str(known["supplier"])))
     return str(known["agent"])
-
-
-def _weights(release: ModelRelease, environ: Mapping[str, str], say: Say) -> Path:
-    told: set[str] = set()
-
-    def progress(stage: str, done: int, total: int) -> None:
-        if stage != "verify" and stage not in told:
-            told.add(stage)
-            size = f" ({total / 1e6:.0f} MB, once)" if total else ""
-            say(f"weights: {stage}{size}")
-        del done
-
-    return fetch_weights(release, cache_folder(environ), progress)
 
 
 def _python(home: DevelopmentHome, name: str, extra: Mapping[str, str], *argv: str) -> Command:

@@ -50,3 +50,17 @@ class Job:
     content_until: datetime
     failure_code: str | None
     failure_detail: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLine:
+    """One job as a list shows it. Amounts in nano; the charge is None until the job has ended."""
+
+    id: UUID
+    state: JobState
+    release: str
+    region: str
+    held: int
+    charge: int | None
+    accepted_at: datetime
+    ended_at: datetime | None

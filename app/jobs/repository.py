@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.db.calls import SqlRead
 from app.db.tables import job
 from app.jobs.errors import JobNotFound
-from app.jobs.job import ENDED, Job, JobState
+from app.jobs.job import ENDED, Job, JobLine, JobState
 from ledger.encoding import Address
 
 
@@ -32,6 +32,15 @@ _VIEW = SqlRead(
     " FROM offpeak.job j JOIN offpeak.request_authorization a ON a.digest = j.authorization_digest"
     " JOIN offpeak.hold h ON h.id = j.id WHERE j.id = %(job)b AND a.payer = %(payer)t"
 )
+
+_PAGE = SqlRead(
+    "SELECT j.id, j.state, j.release, j.region, j.accepted_at, j.ended_at, h.amount, r.charged"
+    " FROM offpeak.job j JOIN offpeak.hold h ON h.id = j.id"
+    " LEFT JOIN offpeak.hold_resolution r ON r.hold_id = j.id"
+    " WHERE j.account_id = %(account)b AND j.id < %(before)b"
+    " ORDER BY j.id DESC LIMIT %(limit)b::int"
+)
+_AFTER_ALL = UUID(int=2**128 - 1)
 
 
 class JobRepository:
@@ -73,3 +82,23 @@ class JobRepository:
             failure_code=row.failure_code,
             failure_detail=row.failure_detail,
         )
+
+    async def page(self, account_id: UUID, *, before: UUID | None, limit: int) -> list[JobLine]:
+        """Return up to `limit` jobs of an account, newest first, all older than `before`.
+
+        Ids carry their time and are never reused, so a page never shifts while jobs are added.
+        """
+        values = {"account": account_id, "before": before or _AFTER_ALL, "limit": limit}
+        return [
+            JobLine(
+                id=row.id,
+                state=JobState(row.state),
+                release=row.release,
+                region=row.region,
+                held=row.amount,
+                charge=row.charged if row.ended_at else None,
+                accepted_at=row.accepted_at,
+                ended_at=row.ended_at,
+            )
+            for row in await _PAGE.rows(self._tx, values)
+        ]

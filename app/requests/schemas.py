@@ -96,3 +96,23 @@ class JobOut(Wire):
     released: Amount | None
     failure: FailureOut | None
     record: RecordOut | None
+
+
+class JobLineOut(Wire):
+    """One job in a list; `GET /v1/jobs/{id}` shows all of it."""
+
+    id: JobId
+    state: Literal["queued", "accepted", "running", "completed", "failed", "cancelled", "expired"]
+    model: str
+    region: str
+    created_at: str
+    completed_at: str | None
+    held: Amount
+    charge: Amount | None = Field(description="Null until the job has ended.")
+
+
+class JobPageOut(Wire):
+    """Some of a wallet's jobs, newest first."""
+
+    jobs: list[JobLineOut]
+    next: JobId | None = Field(description="Pass as `before` for the next page; null: no more.")

@@ -22,7 +22,7 @@ from aiohttp import web
 from msgspec import Meta
 
 from supplier_agent.protocol import Message
-from supplier_agent.release import Canary, load_release
+from supplier_agent.release import BadRelease, Canary, load_release
 
 _MARK = re.compile(r"\[\[fault:([a-z-]+)\]\]")
 
@@ -248,7 +248,10 @@ def main() -> None:
     parser.add_argument("--release", type=Path, help="whose canary to answer")
     parser.add_argument("--script", default="{}", help="what to do from the start, as JSON")
     options = parser.parse_args()
-    canary = load_release(options.release).canary if options.release else None
+    try:
+        canary = load_release(options.release).canary if options.release else None
+    except BadRelease as error:
+        parser.error(str(error))
     script = msgspec.json.decode(options.script, type=Script)
     engine = FaultEngine(slots=options.slots, canary=canary, script=script)
     asyncio.run(_serve(options.port, engine))

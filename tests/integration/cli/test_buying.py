@@ -66,6 +66,9 @@ def test_ask_is_charged_for_measured_use_and_the_rest_comes_back(stack: Stack) -
     assert paid == Decimal(job["charge"]) > 0
     shown = document(stack, "job", "show", job["id"])
     assert shown == job
+    [newest] = document(stack, "job", "list", "--limit", "1")["jobs"]
+    assert (newest["id"], newest["charge"]) == (job["id"], job["charge"])
+    assert job["id"] in invoked(stack.home.path, "job", "list").stdout
 
 
 def test_a_schema_constrains_the_answer(stack: Stack) -> None:
@@ -81,6 +84,33 @@ def test_a_schema_constrains_the_answer(stack: Stack) -> None:
         stack, "ask", "What a lovely day!", "--schema", str(path), "--max-tokens", "32", "-y"
     )
     assert json.loads(asked["job"]["answer"]["content"])["mood"] in {"good", "bad"}
+
+
+def test_a_schema_that_the_gateway_refuses_is_named_with_its_file(stack: Stack) -> None:
+    path = stack.home.path / "elsewhere.json"
+    path.write_text(json.dumps({"$ref": "https://schemas.example/other"}))
+    done = invoked(stack.home.path, "quote", "Hello.", "--schema", str(path))
+    assert done.exit_code == Exit.USAGE
+    assert f"schema {path}: " in done.stderr
+    assert "bad-schema" in done.stderr
+
+
+def test_an_unknown_region_names_the_ones_there_are(stack: Stack) -> None:
+    done = invoked(stack.home.path, "quote", "Hello.", "--region", "moon")
+    assert done.exit_code == Exit.TRY_LATER
+    assert "on fresh offer in moon" in done.stderr
+    assert "regions that offer slots now: local" in done.stderr
+
+
+def test_a_schemas_answer_that_is_cut_fails_and_still_is_printed(stack: Stack) -> None:
+    path = stack.home.path / "schema.json"
+    path.write_text(json.dumps({"type": "object", "properties": {"story": {"minLength": 200}}}))
+    done = invoked(
+        stack.home.path, "ask", "A story.", "--schema", str(path), "--max-tokens", "8", "-y"
+    )
+    assert done.exit_code == Exit.INCOMPLETE, done.stderr
+    assert "cut at --max-tokens 8" in done.stderr
+    assert done.stdout.strip()
 
 
 def test_without_a_yes_nothing_is_signed(stack: Stack) -> None:
@@ -104,6 +134,13 @@ def test_the_wrong_chain_is_noticed_before_signing(stack: Stack) -> None:
     assert "chain 31337, this client is set to 8453" in done.stderr
 
 
+@pytest.mark.parametrize("command", [("wallet", "balance"), ("job", "list")])
+def test_reading_on_the_wrong_chain_says_so_too(stack: Stack, command: tuple[str, ...]) -> None:
+    done = invoked(stack.home.path, *command, OFFPEAK_CHAIN_ID="8453")
+    assert done.exit_code == Exit.NOT_SIGNED
+    assert "chain 31337, this client is set to 8453 (wrong-chain)" in done.stderr
+
+
 def test_a_prompt_that_does_not_fit_names_both_numbers(stack: Stack) -> None:
     done = invoked(stack.home.path, "quote", "Say hello.", "--max-tokens", "2048")
     assert done.exit_code == Exit.REFUSED
@@ -121,8 +158,8 @@ def test_an_empty_wallet_is_refused_with_the_next_step(stack: Stack) -> None:
     done = invoked(stack.home.path, "ask", "Say hello.", "--yes", **environ)
     assert done.exit_code == Exit.FUNDS
     assert "insufficient-funds" in done.stderr
-    assert "dev fund" in done.stderr
     address = json.loads(invoked(stack.home.path, "wallet", "show", "--json", **environ).stdout)
+    assert f"dev fund {address['address']}" in done.stderr
     funded = invoked(stack.home.path, "dev", "fund", address["address"], "--amount", "0.5")
     assert funded.exit_code == 0, funded.stderr
     done = invoked(stack.home.path, "ask", "Say hello.", "--max-tokens", "8", "--yes", **environ)
@@ -146,9 +183,14 @@ def test_suppliers_are_registered_authorized_and_suspended(stack: Stack) -> None
     assert made["state"] == "pending"
     assert made["agent"].startswith("agent_")
     assert document(stack, "supplier", "authorize", made["supplier"])["state"] == "authorized"
+    listed = {line["name"]: line for line in document(stack, "supplier", "list")["suppliers"]}
+    assert listed["this-machine"]["session"] == "online"
+    assert listed["acme"] == {**made, "name": "acme", "state": "authorized", "session": "never"}
+    assert made["supplier"] in invoked(stack.home.path, "supplier", "list").stdout
     assert document(stack, "supplier", "suspend", made["supplier"])["state"] == "suspended"
     again = invoked(stack.home.path, "supplier", "register", "acme", "--device-key", "ab" * 32)
     assert "supplier-exists" in again.stderr
+    assert "next: see `offpeak supplier list`" in again.stderr
 
 
 def test_check_and_migrate_work_on_the_homes_settings(stack: Stack) -> None:

@@ -1,15 +1,18 @@
 """The how-to for one's own Postgres holds: an owner who migrates, a login that can only use."""
 
 import secrets
+from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 import pytest
 from psycopg import sql
 
+from app.cli.exits import Exit
 from app.db.engine import open_database
 from app.db.migrate import head_revision, migrate, schema_problem
 from tests.engines import Cluster
+from tests.integration.cli.running import invoked
 
 
 def as_login(url: str, user: str, password: str, database: str) -> str:
@@ -42,6 +45,9 @@ async def test_an_owner_without_superuser_migrates_and_a_gateway_login_only_uses
         migrate(as_login(cluster.server_url, owner, password, name))
         execute("CREATE ROLE {gateway} LOGIN PASSWORD {p} IN ROLE offpeak_app", gateway=gateway)
         url = as_login(cluster.server_url, gateway, password, name)
+        refused = invoked(Path("nowhere"), "migrate", OFFPEAK_DATABASE_URL=url)
+        assert refused.exit_code == Exit.SETTINGS
+        assert "OFFPEAK_MIGRATION_DATABASE_URL" in refused.stderr
         database = open_database(url, pool_size=1)
         try:
             async with database.transaction() as tx:

@@ -4,12 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from app.cli.exits import BY_CODE, MEANINGS, Exit
-from app.cli.program import app
+from app.cli.program import app, without_debug
+from supplier_agent.protocol.request import OUTPUT_TOKEN_LIMIT
 
 HEAVY = ("eth_account", "sqlalchemy", "fastapi", "web3", "psycopg", "httpx", "pydantic")
 COMMANDS = (
@@ -24,10 +26,13 @@ COMMANDS = (
     "wallet balance",
     "models",
     "capacity",
+    "fetch",
     "quote",
     "ask",
+    "job list",
     "job show",
     "dev fund",
+    "supplier list",
     "supplier register",
     "supplier authorize",
     "supplier suspend",
@@ -109,9 +114,34 @@ def test_a_traceback_is_shown_only_on_request() -> None:
     assert "Traceback" in offpeak("--debug", "models", **NOT_SERVED).stderr
 
 
+def test_debug_may_stand_after_the_command() -> None:
+    assert "Traceback" in offpeak("models", "--debug", **NOT_SERVED).stderr
+    assert without_debug(["ask", "--debug", "--", "--debug"]) == ["ask", "--", "--debug"]
+
+
+def test_the_books_of_a_home_that_is_not_up_say_to_start_it(tmp_path: Path) -> None:
+    (tmp_path / "settings.env").write_text("OFFPEAK_DATABASE_URL='postgresql://127.0.0.1:9/x'\n")
+    for command in (("ledger", "check"), ("migrate",), ("dev", "fund")):
+        done = offpeak(*command, "--home", str(tmp_path))
+        assert done.returncode == Exit.UNREACHABLE, done.stderr
+        assert "start `offpeak up` (or `make up`) first" in done.stderr
+
+
+def test_bytes_that_are_no_text_are_refused_as_input() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "app.cli", "quote", b"caf\xff"],
+        capture_output=True,
+        check=False,
+        env={**os.environ, **NOT_SERVED},
+    )
+    assert done.returncode == Exit.USAGE
+    assert b"the prompt is not UTF-8 (bad-input)" in done.stderr
+
+
 def test_wrong_usage_has_its_own_exit_code() -> None:
     assert offpeak("ask").returncode == Exit.USAGE
-    assert offpeak("quote", "hello", "--max-tokens", "0").returncode == Exit.USAGE
+    for tokens in ("0", str(OUTPUT_TOKEN_LIMIT + 1)):
+        assert offpeak("quote", "hello", "--max-tokens", tokens).returncode == Exit.USAGE
 
 
 def test_missing_settings_are_named() -> None:

@@ -52,6 +52,13 @@ def test_wrong_revision_served_silently(tmp_path: Path) -> None:
         verify_files(release, weights)
 
 
+def test_a_document_away_from_its_folder_is_told_to_stay_there(tmp_path: Path) -> None:
+    tokenizer = {"name": "tokenizer.json", "sha256": hashlib.sha256(b"").hexdigest(), "size": 0}
+    release = load_release(write_release(tmp_path, files=[tokenizer]))
+    with pytest.raises(WrongWeights, match=r"release\.json must stay in its folder"):
+        verify_files(release, tmp_path / "any.gguf")
+
+
 def test_the_fingerprint_covers_every_field_and_no_layout(tmp_path: Path) -> None:
     plain = load_release(write_release(tmp_path)).fingerprint
     path = write_release(tmp_path)
