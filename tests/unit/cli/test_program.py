@@ -31,6 +31,7 @@ COMMANDS = (
     "ask",
     "job list",
     "job show",
+    "job record",
     "dev fund",
     "supplier list",
     "supplier register",
