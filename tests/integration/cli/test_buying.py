@@ -182,6 +182,8 @@ def test_the_books_add_up_after_all_this(stack: Stack) -> None:
     report = document(stack, "ledger", "check")
     assert report["clean"]
     assert {rule["differences"] for rule in report["rules"]} == {0}
+    last = invoked(stack.home.path, "ledger", "check").stdout.splitlines()[-1]
+    assert last == f"the books add up: {len(report['rules'])} rules ok"
 
 
 def test_suppliers_are_registered_authorized_and_suspended(stack: Stack) -> None:
