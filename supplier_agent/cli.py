@@ -30,14 +30,16 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 
 @app.command(
-    epilog="Example: offpeak-agent run --config agent.toml --slots 2      "
-    "Every option is also OFFPEAK_AGENT_<NAME>, and a key of the file."
+    epilog="\b\nExample: offpeak-agent run --config agent.toml --slots 2\n"
+    "# Every option is also OFFPEAK_AGENT_<NAME>, and a key of the file."
 )
 def run(
     *,

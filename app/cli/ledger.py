@@ -29,10 +29,13 @@ def check(*, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
     rows = [("as of", report.as_of.isoformat())]
     rows += [(name, str(count)) for name, count in asdict(report.totals).items()]
     for finding in report.findings:
-        state = f"{finding.count} differences" if finding.count else "holds"
+        state = f"BROKEN: {finding.count} differences" if finding.count else "ok"
         rows.append((finding.rule.name, state))
     document = report_document(report)
-    Output(as_json=as_json).rows(document, rows)
+    output = Output(as_json=as_json)
+    output.rows(document, rows)
+    if report.is_clean and not as_json:
+        output.write(f"the books add up: {len(report.findings)} rules ok")
     if not report.is_clean:
         raise LedgerMismatch(report.summary())
 

@@ -34,6 +34,8 @@ def model_rows(model: "ModelOut") -> Rows:
         ("context", f"{model.context_tokens} tokens"),
         ("revision", model.revision),
     ]
+    if not model.regions:
+        rows.append(("offer", "no supplier offers it now"))
     for region in model.regions:
         now = "nothing on offer"
         if region.rates is not None:

@@ -49,7 +49,7 @@ class Output:
 
     def note(self, text: str) -> None:
         """Print a line of progress on stderr."""
-        self.notes.print(text, markup=False)
+        self.notes.print(text, markup=False, soft_wrap=True)
 
 
 def printable(text: str) -> str:

@@ -31,7 +31,8 @@ from app.cli import (
 from app.cli.exits import table
 from app.cli.failures import describe
 
-HELP = f"""Open-model inference on spare GPU capacity: quote, authorize, answer, receipt.
+HELP = f"""Open-model inference on spare GPU capacity: quote, authorize, answer,
+usage record.
 
 Try it: `offpeak demo`. Stay up: `offpeak up`, then `offpeak ask "..."` in another shell.
 
@@ -80,14 +81,30 @@ app = typer.Typer(
 )
 
 
+def show_version(wanted: bool) -> None:
+    """Print the version and exit, if it is asked for."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415  # --help without
+
+    if not wanted:
+        return
+    try:
+        typer.echo(f"offpeak {version('offpeak-inference')}")
+    except PackageNotFoundError:
+        typer.echo("offpeak 0.0.0+source")
+    raise typer.Exit
+
+
 @app.callback()
 def root(
     *,
     debug: Annotated[
         bool, typer.Option("--debug", help="Show tracebacks. Any command takes it.")
     ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=show_version, help="Show it.")
+    ] = False,
 ) -> None:
-    del debug  # read from the arguments, so that a failure while parsing has it too
+    del debug, version  # read from the arguments, so that a failure while parsing has it too
 
 
 for name, function, example in (

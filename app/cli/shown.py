@@ -2,6 +2,8 @@
 
 from app.client.checks import CheckedQuote
 from app.client.documents import JobDocument, JobLine
+from app.client.records import SignedRecord
+from app.client.terms import Terms
 from ledger.encoding import checksum_address
 from ledger.money import format_amount
 from ledger.quote import Quote
@@ -86,6 +88,16 @@ def job_rows(job: JobDocument) -> Rows:
     if job.failure:
         rows.append(("failure", f"{job.failure.code}: {job.failure.detail}"))
     return rows
+
+
+def record_rows(digest: str, signed: SignedRecord, terms: Terms) -> Rows:
+    """Return what was verified about a record and who signed it."""
+    whose = "the pinned quote key" if terms.quote_signer else "not pinned: OFFPEAK_QUOTE_SIGNER"
+    return [
+        ("record", digest),
+        ("signer", f"{checksum_address(signed.signer)} ({whose})"),
+        ("verified", "digest, signature, charge, payer, token, and that it is about this answer"),
+    ]
 
 
 def cut_text(job: JobDocument) -> str:

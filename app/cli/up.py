@@ -15,7 +15,7 @@ from app.cli.output import Output
 if TYPE_CHECKING:
     from app.embedded.stack import Stack
 
-EXAMPLE = 'Example: offpeak up      then, in another shell: offpeak ask "Say hello." --yes'
+EXAMPLE = '\b\nExample: offpeak up\n# in another shell: offpeak ask "Say hello." --yes'
 WATCH_SECONDS = 0.5
 
 Port = Annotated[

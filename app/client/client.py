@@ -24,7 +24,7 @@ from app.client.errors import (
     WrongChain,
     WrongDomain,
 )
-from app.client.records import verify_record
+from app.client.records import SignedRecord, verify_record, verify_stored
 from app.client.terms import Terms
 from app.client.transport import Call, Transport
 from app.client.wallet import Wallet
@@ -207,6 +207,10 @@ class Client:
     def verify(self, job: JobDocument, checked: CheckedQuote) -> UsageRecord:
         """Return the job's usage record after recomputing it; RecordRefused when it is wrong."""
         return verify_record(job, checked, self.terms)
+
+    def verify_stored(self, job: JobDocument) -> SignedRecord:
+        """Return the job's record as far as it can be recomputed without its quote."""
+        return verify_stored(job, self.terms, payer=self.wallet.address)
 
     def _look(self, model: type[Model], path: str) -> Model:
         reply = self._transport.send(Call(method="GET", path=path, headers={}))

@@ -4,11 +4,14 @@ It proves that the gateway signed this billing record. It does not prove that a 
 that metering was truthful or that the answer is right.
 """
 
+from dataclasses import dataclass
+
 from app.client.checks import CheckedQuote
 from app.client.documents import JobDocument
 from app.client.errors import RecordRefused
 from app.client.terms import Terms
 from ledger.commitment import answer_digest, request_commit, response_commit
+from ledger.encoding import Address
 from ledger.errors import BadSignature, MalformedTypedData, RecordInconsistent
 from ledger.signing import recover
 from ledger.usage import UsageRecord
@@ -21,6 +24,39 @@ def verify_record(job: JobDocument, checked: CheckedQuote, terms: Terms) -> Usag
         RecordRefused: naming the rule: form, digest, signature, arithmetic, or the field that
             differs from quote and authorization.
     """
+    record, signer = _signed_record(job, terms)
+    _require("signature", signer == checked.signer)
+    _check_against_quote(record, checked)
+    _check_answer(record, job)
+    return record
+
+
+@dataclass(frozen=True, slots=True)
+class SignedRecord:
+    """A record that adds up, and the key that signed it."""
+
+    record: UsageRecord
+    signer: Address
+
+
+def verify_stored(job: JobDocument, terms: Terms, *, payer: Address) -> SignedRecord:
+    """Return an ended job's record without its quote: all that can be recomputed later.
+
+    Form, arithmetic, digest, signature, payer, token, and that it commits to this very answer.
+    Who signed is compared with `terms.quote_signer` when that is pinned; the caller shows it.
+
+    Raises:
+        RecordRefused: naming the rule.
+    """
+    record, signer = _signed_record(job, terms)
+    _require("signature", terms.quote_signer in (None, signer))
+    _require("payer", record.payer == payer)
+    _require("asset", record.asset == terms.token)
+    _check_answer(record, job)
+    return SignedRecord(record, signer)
+
+
+def _signed_record(job: JobDocument, terms: Terms) -> tuple[UsageRecord, Address]:
     if job.record is None:
         raise RecordRefused("presence", reason="the job has no usage record yet")
     try:
@@ -34,14 +70,15 @@ def verify_record(job: JobDocument, checked: CheckedQuote, terms: Terms) -> Usag
     _require("digest", job.record.digest == "0x" + digest.hex())
     try:
         signature = bytes.fromhex(job.record.signature.removeprefix("0x"))
-        _require("signature", recover(digest, signature) == checked.signer)
+        return record, recover(digest, signature)
     except (BadSignature, ValueError) as error:
         raise RecordRefused("signature", reason=str(error)) from None
-    _check_against_quote(record, checked)
+
+
+def _check_answer(record: UsageRecord, job: JobDocument) -> None:
     if job.answer is not None:
         answered = answer_digest(job.answer.content, job.answer.finish_reason)
         _require("responseCommit", record.response_commit == response_commit(record.salt, answered))
-    return record
 
 
 def _check_against_quote(record: UsageRecord, checked: CheckedQuote) -> None:
@@ -62,4 +99,4 @@ def _check_against_quote(record: UsageRecord, checked: CheckedQuote) -> None:
 
 def _require(rule: str, holds: bool) -> None:  # noqa: FBT001  # an assertion reads so
     if not holds:
-        raise RecordRefused(rule, reason="differs from what quote and authorization say")
+        raise RecordRefused(rule, reason="differs from what was asked, signed or answered")

@@ -66,7 +66,7 @@ def command_lines(program_name: str, typed: typer.Typer) -> list[str]:
                 *rows,
             ]
         if command.epilog:
-            example = command.epilog.partition("Example: ")[2].replace("      ", "\n# ")
+            example = command.epilog.partition("Example: ")[2]
             lines += ["", "```console", example, "```"]
     return lines
 

@@ -8,7 +8,9 @@ import pytest
 
 from app import problems
 from app.cli.exits import BY_CODE, Exit
+from app.cli.variables import unknown_variables
 from app.client.errors import NEXT_STEPS
+from app.config import Settings
 from tests.packaging.reference import DOCS, pages
 
 ROOT = Path(__file__).parents[2]
@@ -43,6 +45,12 @@ def test_every_dependency_has_its_licence_and_reason() -> None:
     told = (ROOT / "docs" / "stack.md").read_text("utf-8")
     words = set(re.findall(r"[A-Za-z0-9_.-]+", told))
     assert named - words == set()
+
+
+def test_every_variable_that_a_page_names_exists() -> None:
+    for page in PAGES:
+        named = set(re.findall(r"\bOFFPEAK_[A-Z_]*[A-Z]\b", page.read_text("utf-8")))
+        assert list(unknown_variables(named, Settings.model_fields)) == [], page.name
 
 
 def test_every_next_step_is_for_a_refusal_that_exists() -> None:

@@ -66,6 +66,12 @@ def test_ask_is_charged_for_measured_use_and_the_rest_comes_back(stack: Stack) -
     assert paid == Decimal(job["charge"]) > 0
     shown = document(stack, "job", "show", job["id"])
     assert shown == job
+    plain = invoked(stack.home.path, "job", "show", job["id"]).stdout
+    assert "the pinned quote key" in plain
+    assert "verified" in plain
+    kept = json.loads(invoked(stack.home.path, "job", "record", job["id"]).stdout)
+    assert (kept["digest"], kept["message"]) == (job["record"]["digest"], job["record"]["message"])
+    assert kept["domain"]["name"] == "OFFPEAK UsageRecord"
     [newest] = document(stack, "job", "list", "--limit", "1")["jobs"]
     assert (newest["id"], newest["charge"]) == (job["id"], job["charge"])
     assert job["id"] in invoked(stack.home.path, "job", "list").stdout
@@ -176,6 +182,8 @@ def test_the_books_add_up_after_all_this(stack: Stack) -> None:
     report = document(stack, "ledger", "check")
     assert report["clean"]
     assert {rule["differences"] for rule in report["rules"]} == {0}
+    last = invoked(stack.home.path, "ledger", "check").stdout.splitlines()[-1]
+    assert last == f"the books add up: {len(report['rules'])} rules ok"
 
 
 def test_suppliers_are_registered_authorized_and_suspended(stack: Stack) -> None:

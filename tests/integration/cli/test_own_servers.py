@@ -10,7 +10,7 @@ from psycopg import sql
 
 from app.cli.exits import Exit
 from app.db.engine import open_database
-from app.db.migrate import head_revision, migrate, schema_problem
+from app.db.migrate import head_revision, schema_problem
 from tests.engines import Cluster
 from tests.integration.cli.running import invoked
 
@@ -42,7 +42,9 @@ async def test_an_owner_without_superuser_migrates_and_a_gateway_login_only_uses
             name=name,
             owner=owner,
         )
-        migrate(as_login(cluster.server_url, owner, password, name))
+        owned = as_login(cluster.server_url, owner, password, name)
+        done = invoked(Path("nowhere"), "migrate", OFFPEAK_MIGRATION_DATABASE_URL=owned)
+        assert done.exit_code == 0, done.stderr
         execute("CREATE ROLE {gateway} LOGIN PASSWORD {p} IN ROLE offpeak_app", gateway=gateway)
         url = as_login(cluster.server_url, gateway, password, name)
         refused = invoked(Path("nowhere"), "migrate", OFFPEAK_DATABASE_URL=url)

@@ -31,6 +31,7 @@ COMMANDS = (
     "ask",
     "job list",
     "job show",
+    "job record",
     "dev fund",
     "supplier list",
     "supplier register",
@@ -156,6 +157,25 @@ def test_check_shows_settings_and_hides_secrets() -> None:
     assert done.returncode == 0
     assert "hunter2" not in done.stdout + done.stderr
     assert json.loads(done.stdout)["environment"] == "development"
+
+
+def test_check_warns_of_a_variable_that_nothing_reads() -> None:
+    url = "postgresql://127.0.0.1:5432/offpeak"
+    done = offpeak("check", OFFPEAK_DATABASE_URL=url, OFFPEAK_REDIS_ULR="redis://cache")
+    assert done.returncode == 0
+    assert "OFFPEAK_REDIS_ULR is no setting" in done.stderr
+    assert "did you mean OFFPEAK_REDIS_URL?" in done.stderr
+    quiet = offpeak("check", OFFPEAK_DATABASE_URL=url, OFFPEAK_AGENT_SLOTS="2", OFFPEAK_URL="x")
+    assert quiet.stderr == ""
+
+
+def test_the_version_is_told() -> None:
+    assert offpeak("--version").stdout.startswith("offpeak ")
+
+
+def test_an_example_of_two_lines_stays_two_lines() -> None:
+    lines = offpeak("up", "--help").stdout.splitlines()
+    assert any(line.strip() == "Example: offpeak up" for line in lines)
 
 
 def test_dev_fund_does_not_exist_in_production() -> None:

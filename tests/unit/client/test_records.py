@@ -1,14 +1,15 @@
 """A usage record counts only when everything in it was recomputed."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from app.client.errors import RecordRefused
-from app.client.records import verify_record
+from app.client.records import verify_record, verify_stored
 from ledger.money import Nano
 from ledger.signing import SigningKey
-from tests.unit.client.gateway import TERMS, checked, job_with, record_for
+from tests.unit.client.gateway import GATEWAY_KEY, PAYER, TERMS, checked, job_with, record_for
 
 
 def test_an_honest_record_is_returned() -> None:
@@ -53,3 +54,28 @@ def test_a_job_without_a_record_is_not_verified() -> None:
     job = job_with(record_for(accepted)).model_copy(update={"record": None})
     with pytest.raises(RecordRefused, match="no usage record"):
         verify_record(job, accepted, TERMS)
+
+
+def test_a_stored_record_is_checked_without_its_quote() -> None:
+    accepted = checked()
+    job = job_with(record_for(accepted))
+    signed = verify_stored(job, TERMS, payer=PAYER)
+    assert signed.signer == GATEWAY_KEY.address
+    pinned = replace(TERMS, quote_signer=GATEWAY_KEY.address)
+    assert verify_stored(job, pinned, payer=PAYER) == signed
+
+
+def test_a_stored_record_of_another_answer_wallet_or_key_is_refused() -> None:
+    job = job_with(record_for(checked()))
+    other = SigningKey(bytes(31) + b"\x0e")
+    assert job.answer is not None
+    forged = job.model_copy(update={"answer": job.answer.model_copy(update={"content": "Hi."})})
+    for rule, shown, terms, payer in (
+        ("responseCommit", forged, TERMS, PAYER),
+        ("payer", job, TERMS, other.address),
+        ("signature", job, replace(TERMS, quote_signer=other.address), PAYER),
+        ("presence", job.model_copy(update={"record": None}), TERMS, PAYER),
+    ):
+        with pytest.raises(RecordRefused) as refused:
+            verify_stored(shown, terms, payer=payer)
+        assert refused.value.rule == rule
