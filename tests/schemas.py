@@ -32,6 +32,10 @@ ENFORCED: Mapping[str, dict[str, object]] = {
         "additionalProperties": False,
         "$defs": {"x": {"enum": ["yes", "no"]}},
     },
+    "one definition twice": {
+        "anyOf": [{"$ref": "#/$defs/x"}, {"anyOf": [{"$ref": "#/$defs/x"}, {"const": 2}]}],
+        "$defs": {"x": {"const": 1}},
+    },
     "implied": {"properties": {"a": ONE}, "required": ["a"], "additionalProperties": False},
     "escapes": {
         "type": "object",

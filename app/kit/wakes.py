@@ -54,6 +54,7 @@ class Wakes:
 
     async def _send(self, valkey: Redis) -> None:
         while True:
+            _stop_if_cancelled()
             await self._ready.wait()
             self._ready.clear()
             try:

@@ -156,20 +156,23 @@ def _check_text(path: str, node: Schema) -> None:
 
 def _check_reference(root: Schema, path: str, node: Schema) -> None:
     """Refuse a `$ref` that leads nowhere, or back to itself without anything in between."""
-    seen: set[str] = set()
-    waiting: list[Schema] = [node]
+    waiting, seen = _next(root, path, node), set[int]()
     while waiting:
         one = waiting.pop()
-        branches = one.get("anyOf", [])
-        assert isinstance(branches, list)
-        waiting.extend(branches)
-        reference = one.get("$ref")
-        if reference is None:
-            continue
-        if not isinstance(reference, str) or reference in seen:
-            raise BadSchema(f"{path}: $ref {reference!r:.60} leads to itself")
-        seen.add(reference)
-        waiting.append(_resolved(root, path, reference))
+        if one is node:
+            raise BadSchema(f"{path}: leads to itself")
+        if id(one) not in seen:
+            seen.add(id(one))
+            waiting.extend(_next(root, path, one))
+
+
+def _next(root: Schema, path: str, node: Schema) -> list[Schema]:
+    """Return the schemas that this one stands for without a character of its own."""
+    branches = node.get("anyOf", [])
+    assert isinstance(branches, list)
+    if "$ref" in node:
+        return [*branches, _resolved(root, path, str(node["$ref"]))]
+    return list(branches)
 
 
 def _resolved(root: Schema, path: str, reference: str) -> Schema:
