@@ -11,7 +11,7 @@ from app.client.documents import JobDocument
 from app.client.errors import AnswerMalformed, GatewayUnreachable, ProblemError, Unanswered
 from ledger.money import format_amount
 
-UNKNOWN_OUTCOMES = frozenset({"database-away", "database-unavailable", "internal-error"})
+UNKNOWN_OUTCOMES = frozenset({"database-unavailable", "internal-error"})
 """Refusals after which the request may have been accepted all the same."""
 
 

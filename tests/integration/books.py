@@ -60,6 +60,7 @@ class Order:
     expires: datetime = FAR
     valid_until: datetime = FAR
     valid_after: datetime = PAST
+    per_request: int = 0
     ask: int = 10**9
     run_seconds: int = 30
 
@@ -94,7 +95,7 @@ class Order:
             20,
             1_000,
             1_000,
-            0,
+            self.per_request,
             self.ask,
             self.run_seconds,
             b"sealed",

@@ -50,10 +50,11 @@ def busy_books(fresh_database_url: str) -> Iterator[Books]:
         books.fund(BUYER, 10_000)
         seller = books.seller(4, ask=10_000_000)
         orders = [
-            Order(payer=BUYER, amount=1_000, candidates=(seller.deployment_id,)) for _ in range(3)
+            Order(payer=BUYER, amount=1_000, candidates=(seller.deployment_id,), per_request=700)
+            for _ in range(3)
         ]
         settled, failed, _running = books.accept(orders)
-        assert books.settle([settled], 0) == ["ok"]
+        assert books.settle([settled], 700) == ["ok"]
         books.end(failed.job_id, paid=True)
         yield books
 

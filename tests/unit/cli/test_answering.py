@@ -80,7 +80,11 @@ def test_stopping_while_the_job_runs_names_the_job_and_its_maximum() -> None:
         (httpx.ConnectError("connection refused"), "gateway-unreachable", Exit.UNREACHABLE),
         (KeyboardInterrupt(), "interrupted", Exit.INTERRUPTED),
         (httpx.Response(502, text="<html>"), "answer-malformed", Exit.UNREACHABLE),
-        (httpx.Response(503, json={"code": "database-away"}), "database-away", Exit.TRY_LATER),
+        (
+            httpx.Response(503, json={"code": "database-unavailable"}),
+            "database-unavailable",
+            Exit.TRY_LATER,
+        ),
     ],
 )
 def test_a_lost_answer_to_a_signed_request_says_where_to_look(
