@@ -52,7 +52,7 @@ def describe(error: BaseException) -> Failure:
     if type(error).__module__.startswith("pydantic"):
         return Failure("bad-settings", "; ".join(_problems(error)), _SETTINGS_STEP, Exit.SETTINGS)
     code = getattr(error, "code", None)
-    if code == "database-unavailable" and not hasattr(error, "figures"):  # ours, not a gateway's
+    if type(error).__name__ == "DatabaseUnavailable":  # ours, not what a gateway says
         cause = error.__cause__ or error
         return Failure("database-unreachable", _line(cause), _DATABASE_STEP, Exit.UNREACHABLE)
     if isinstance(code, str) and not type(error).__module__.startswith("sqlalchemy"):

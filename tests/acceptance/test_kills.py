@@ -101,7 +101,7 @@ def test_a_job_whose_only_agent_dies_fails_within_seconds_and_costs_nothing(town
             asked.result()
 
     assert (refusal.value.status, refusal.value.code) == (502, "job-failed")
-    assert "no-capacity" in refusal.value.detail
+    assert "agent-lost" in refusal.value.detail
     balance = buyer.client.balance()
     assert (balance.available, balance.held) == ("1.000000000", "0.000000000")
     assert_money(town.site)

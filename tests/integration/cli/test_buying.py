@@ -110,7 +110,11 @@ def test_an_unknown_region_names_the_ones_there_are(stack: Stack) -> None:
 
 def test_a_schemas_answer_that_is_cut_fails_and_still_is_printed(stack: Stack) -> None:
     path = stack.home.path / "schema.json"
-    path.write_text(json.dumps({"type": "object", "properties": {"story": {"minLength": 200}}}))
+    path.write_text(
+        json.dumps(
+            {"type": "object", "properties": {"story": {"type": "string", "minLength": 200}}}
+        )
+    )
     done = invoked(
         stack.home.path, "ask", "A story.", "--schema", str(path), "--max-tokens", "8", "-y"
     )

@@ -48,7 +48,7 @@ def busy_books(fresh_database_url: str) -> Iterator[Books]:
     """Books with a settled, a failed and a running job."""
     with Books(fresh_database_url) as books:
         books.fund(BUYER, 10_000)
-        seller = books.seller(4, ask=10_000_000)
+        seller = books.seller(4, ask=100_000)
         orders = [
             Order(payer=BUYER, amount=1_000, candidates=(seller.deployment_id,), per_request=700)
             for _ in range(3)
