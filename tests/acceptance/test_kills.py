@@ -71,6 +71,7 @@ def test_a_gateway_that_is_told_to_stop_in_mid_flight_loses_nothing_and_exits_wi
     with ThreadPoolExecutor(max_workers=ASKED) as pool:
         asked = have_running(town, pool, buyers)
         assert town.stop("gateway-a") == 0
+        town.start("gateway-a")
         assert_each_answered_and_charged_once(town, buyers, asked)
     assert {one.result().attempts for one in asked} == {1}
 
@@ -101,7 +102,7 @@ def test_a_job_whose_only_agent_dies_fails_within_seconds_and_costs_nothing(town
             asked.result()
 
     assert (refusal.value.status, refusal.value.code) == (502, "job-failed")
-    assert "no-capacity" in refusal.value.detail
+    assert "agent-lost" in refusal.value.detail
     balance = buyer.client.balance()
     assert (balance.available, balance.held) == ("1.000000000", "0.000000000")
     assert_money(town.site)
