@@ -19,7 +19,7 @@ JOBS = (
     " (SELECT count(*) FROM offpeak.usage_record u WHERE u.record_id = j.id) AS records,"
     " (SELECT count(*) FROM offpeak.transfer t WHERE t.ref = j.id) AS charges,"
     " (SELECT count(*) FROM offpeak.lease l JOIN offpeak.cost_entry c ON c.lease_id = l.id"
-    " WHERE l.job_id = j.id AND c.kind = 'served') AS served"
+    "   WHERE l.job_id = j.id AND c.kind = 'served') AS served"
     " FROM offpeak.job j LEFT JOIN offpeak.hold_resolution r ON r.hold_id = j.id"
     " JOIN offpeak.request_authorization a ON a.digest = j.authorization_digest"
 )

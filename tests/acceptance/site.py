@@ -236,19 +236,21 @@ class Site:
         process.signal(signal.SIGKILL)
         wait_until(lambda: process.status() is not None)
 
+    def are_slots_on_offer(self, slots: int, gateway: str = "gateway") -> bool:
+        """Whether so many slots can be bought now."""
+        try:
+            models = httpx.get(f"{self.urls[gateway]}/v1/models", timeout=5, verify=_tls()).json()
+            capacity = httpx.get(
+                f"{self.urls[gateway]}/v1/capacity", timeout=5, verify=_tls()
+            ).json()
+        except (httpx.HTTPError, ValueError):
+            return False
+        available = any(r["available"] for m in models["models"] for r in m["regions"])
+        return available and sum(c["offered"] for c in capacity["capacity"]) >= slots
+
     def wait_for_slots(self, slots: int, gateway: str = "gateway") -> None:
         """Return once so many slots can be bought."""
-
-        def offered() -> bool:
-            try:
-                models = httpx.get(f"{self.urls[gateway]}/v1/models", timeout=5).json()
-                capacity = httpx.get(f"{self.urls[gateway]}/v1/capacity", timeout=5).json()
-            except (httpx.HTTPError, ValueError):
-                return False
-            available = any(r["available"] for m in models["models"] for r in m["regions"])
-            return available and sum(c["offered"] for c in capacity["capacity"]) >= slots
-
-        wait_until(offered, timeout_seconds=60)
+        wait_until(lambda: self.are_slots_on_offer(slots, gateway), timeout_seconds=60)
 
     # --- buyers and books -------------------------------------------------------------------
 

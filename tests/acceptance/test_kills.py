@@ -71,7 +71,7 @@ def test_a_gateway_that_is_told_to_stop_in_mid_flight_loses_nothing_and_exits_wi
     with ThreadPoolExecutor(max_workers=ASKED) as pool:
         asked = have_running(town, pool, buyers)
         assert town.stop("gateway-a") == 0
-        town.site.gateway("gateway-a")  # its buyers were told 202 and ask there again
+        town.start("gateway-a")
         assert_each_answered_and_charged_once(town, buyers, asked)
     assert {one.result().attempts for one in asked} == {1}
 

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psycopg
+
 from tests.acceptance.site import Site
 from tests.acceptance.stores import Stores
 
@@ -19,6 +21,8 @@ PACE_SECONDS = 0.03
 """Between an engine's tokens, so that kills meet jobs in every stage."""
 FLAT_CURVE = "[[0, 1000000], [1000000, 1000000]]"
 """Prices that do not follow the load, so that quotes of one second cost the same."""
+
+FORGIVE = "UPDATE offpeak.agent SET resting_until = NULL, rests = 0, fault_times = '{}'"
 
 
 @dataclass
@@ -41,7 +45,13 @@ class Town:
                 list(pool.map(self.start, down))
         for engine in ENGINES:
             self.pace(engine, PACE_SECONDS)
+        self.forgive()
         self.wait_for_slots()
+
+    def forgive(self) -> None:
+        """End every agent's rest: a killed engine fails many jobs at once, and rests long."""
+        with psycopg.connect(self.site.database_url) as connection:
+            connection.execute(FORGIVE)
 
     def runs(self, name: str) -> bool:
         """Whether a process of this name runs."""
@@ -81,6 +91,13 @@ class Town:
     def pace(self, engine: str, seconds: float) -> None:
         """Let an engine answer honestly, with so long between two tokens."""
         self.site.script(engine, fault="slow", delay_seconds=seconds)
+
+    def are_slots_on_offer(self) -> bool:
+        """Whether the slots of every agent can be bought at either gateway."""
+        return all(
+            self.site.are_slots_on_offer(SLOTS * len(AGENTS), gateway=gateway)
+            for gateway in GATEWAYS
+        )
 
     def wait_for_slots(self, agents: int = len(AGENTS)) -> None:
         """Return once the slots of so many agents can be bought at either gateway."""
