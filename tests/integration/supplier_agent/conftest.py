@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from app.models.catalogue import Catalogue
+from app.models.weights import cache_folder, fetch_weights
 from supplier_agent.agent import Agent, Terms
 from supplier_agent.engine.attached import Attached
 from supplier_agent.engine.child import LlamaChild, LlamaChildOptions
@@ -34,13 +36,13 @@ SHORT = Deadlines(connect=2.0, first_token=3.0, between_tokens=1.0, confirm=0.5,
 
 @pytest.fixture(scope="session")
 def weights() -> Path:
-    """The demo release's GGUF: OFFPEAK_WEIGHTS (file or folder), else the user's cache."""
-    name = next(f.name for f in load_release(RELEASE).files if f.name.endswith(".gguf"))
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "offpeak" / "weights"
-    path = Path(os.environ.get("OFFPEAK_WEIGHTS", cache))
-    path = path / name if path.is_dir() else path
-    assert path.is_file(), f"{path} is missing; OFFPEAK_WEIGHTS names the file or its folder"
-    return path
+    """The model's weights, fetched once into the cache that the product uses."""
+    catalogue = Catalogue()
+    given = os.environ.get("OFFPEAK_WEIGHTS")
+    if given is not None:
+        folder = Path(given)
+        return folder if folder.is_file() else next(folder.glob("*.gguf"))
+    return fetch_weights(catalogue.get("smollm2-135m-instruct"), cache_folder(os.environ))
 
 
 @pytest.fixture
