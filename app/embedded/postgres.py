@@ -10,7 +10,6 @@ import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import psycopg
@@ -22,16 +21,19 @@ from app.embedded.errors import (
     BinaryMissing,
     DataVersionMismatch,
     ExitedEarly,
-    PortInUse,
 )
 from app.embedded.homes import Home, open_home
-from app.embedded.loopback import LOOPBACK, free_port
+from app.embedded.loopback import LOOPBACK
+from app.embedded.server import (
+    CLEAN_ENVIRONMENT,
+    EmbeddedServer,
+    Listening,
+    start_listening,
+)
 from app.embedded.supervisor import ChildProcess, Command
 
 _SUPERUSER = "postgres"
-_PORT_TRIES = 10
 _INIT_SECONDS = 60.0
-_ADDRESS_IN_USE = "Address already in use"
 _PIDFILE_STATUS_LINE = 7
 _MAX_CONNECTIONS = 200
 
@@ -51,15 +53,8 @@ class PostgresOptions:
     start_seconds: float = 30.0
 
 
-class EmbeddedPostgres:
-    """One running server; `stop()` it, or use it as a context manager."""
-
-    def __init__(self, *, process: ChildProcess, home: Home, port: int, password: str) -> None:
-        self.process = process
-        self.home = home
-        self.port = port
-        self._password = password
-        self._stopped = False
+class EmbeddedPostgres(EmbeddedServer):
+    """One running Postgres; `stop()` it, or use it as a context manager."""
 
     @classmethod
     def start(cls, options: PostgresOptions | None = None) -> Self:
@@ -107,24 +102,6 @@ class EmbeddedPostgres:
         create_database(self.url, name, template=template)
         return self.database_url(name)
 
-    def stop(self) -> None:
-        """Shut down fast (SIGINT), at worst by force; harmless when repeated."""
-        if not self._stopped:
-            self._stopped = True
-            self.process.stop()
-            self.home.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
-
 
 def create_database(server_url: str, name: str, *, template: str | None = None) -> None:
     """Create a database on the server that `server_url` names, by any role that may."""
@@ -160,22 +137,16 @@ class _Launch:
         return password
 
     def serve(self) -> tuple[ChildProcess, int]:
-        """Start the server, on another port each time somebody was quicker.
+        """Return the ready server process and its port."""
+        pidfile = self.home.path / "data" / "postmaster.pid"
+        listening = Listening(
+            command=self._postgres,
+            ready=lambda process, _: _is_ready(pidfile, pid=process.pid),
+            timeout_seconds=self.options.start_seconds,
+        )
+        return start_listening(listening, port=self.options.port)
 
-        Returns:
-            The ready process and its port.
-        """
-        for _ in range(_PORT_TRIES - 1):
-            try:
-                return self._serve_once()
-            except PortInUse:
-                if self.options.port:
-                    raise
-        return self._serve_once()
-
-    def _serve_once(self) -> tuple[ChildProcess, int]:
-        port = self.options.port or free_port()
-        data = self.home.path / "data"
+    def _postgres(self, port: int) -> Command:
         settings = {
             "listen_addresses": LOOPBACK,
             "port": port,
@@ -186,22 +157,8 @@ class _Launch:
             "logging_collector": "off",
         }
         arguments = (f"--{name}={value}" for name, value in settings.items())
-        process = ChildProcess.start(
-            self._command("postgres", "-D", str(data), *arguments, log="postgres.log")
-        )
-        try:
-            process.wait_ready(
-                lambda: _is_ready(data / "postmaster.pid", pid=process.pid),
-                timeout_seconds=self.options.start_seconds,
-            )
-        except ExitedEarly as error:
-            if _ADDRESS_IN_USE not in error.log_tail:
-                raise
-            raise PortInUse("postgres", status=error.status, log_tail=error.log_tail) from None
-        except BaseException:
-            process.stop()
-            raise
-        return process, port
+        data = str(self.home.path / "data")
+        return self._command("postgres", "-D", data, *arguments, log="postgres.log")
 
     def _run_initdb(self, password: str) -> Path:
         fresh = self.home.path / "unfinished"
@@ -235,7 +192,7 @@ class _Launch:
             name=program,
             argv=(str(self.programs / program), *arguments),
             log=self.home.new_file(log, None),
-            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"},
+            env=CLEAN_ENVIRONMENT,
             account=self.account,
             # Fast shutdown; then immediate, which still ends every backend; see postgres(1).
             stop_signals=(signal.SIGINT, signal.SIGQUIT),

@@ -6,19 +6,21 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from app.embedded.account import Account, engine_account
 from app.embedded.binaries import packaged_valkey, reachable_program
-from app.embedded.errors import ExitedEarly, PortInUse
 from app.embedded.homes import Home, open_home
-from app.embedded.loopback import LOOPBACK, free_port
+from app.embedded.loopback import LOOPBACK
+from app.embedded.server import (
+    CLEAN_ENVIRONMENT,
+    EmbeddedServer,
+    Listening,
+    start_listening,
+)
 from app.embedded.supervisor import ChildProcess, Command
 
-_PORT_TRIES = 10
 _PROBE_SECONDS = 1.0
-_ADDRESS_IN_USE = "Address already in use"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,15 +32,8 @@ class ValkeyOptions:
     start_seconds: float = 15.0
 
 
-class EmbeddedValkey:
-    """One running server; `stop()` it, or use it as a context manager."""
-
-    def __init__(self, *, process: ChildProcess, home: Home, port: int, password: str) -> None:
-        self.process = process
-        self.home = home
-        self.port = port
-        self._password = password
-        self._stopped = False
+class EmbeddedValkey(EmbeddedServer):
+    """One running Valkey; `stop()` it, or use it as a context manager."""
 
     @classmethod
     def start(cls, options: ValkeyOptions | None = None) -> Self:
@@ -64,69 +59,32 @@ class EmbeddedValkey:
         """The server's URL, database 0. Holds the password: never log it."""
         return f"redis://:{self._password}@{LOOPBACK}:{self.port}/0"
 
-    def stop(self) -> None:
-        """Write what is pending and end; harmless when repeated."""
-        if not self._stopped:
-            self._stopped = True
-            self.process.stop()
-            self.home.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
-
 
 def _serve(
     options: ValkeyOptions, account: Account | None, home: Home
 ) -> tuple[ChildProcess, int, str]:
     program = reachable_program(packaged_valkey(), account, copies=home.path / "programs")
-    for _ in range(_PORT_TRIES - 1):
-        try:
-            return _serve_once(program, options, account, home)
-        except PortInUse:
-            if options.port:
-                raise
-    return _serve_once(program, options, account, home)
-
-
-def _serve_once(
-    program: Path, options: ValkeyOptions, account: Account | None, home: Home
-) -> tuple[ChildProcess, int, str]:
-    port = options.port or free_port()
     password = _password(home)
-    configuration = _write_configuration(home, account, port=port, password=password)
-    process = ChildProcess.start(
-        Command(
+
+    def command(port: int) -> Command:
+        configuration = _write_configuration(home, account, port=port, password=password)
+        return Command(
             name="valkey",
             argv=(str(program), str(configuration)),
             log=home.new_file("valkey.log", None),
-            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"},
+            env=CLEAN_ENVIRONMENT,
             account=account,
             stop_signals=(signal.SIGTERM,),
             remove=home.path if home.temporary else None,
             held_fds=(home.lock_fd,),
         )
+
+    listening = Listening(
+        command=command,
+        ready=lambda process, port: _is_ready(port, password=password, pid=process.pid),
+        timeout_seconds=options.start_seconds,
     )
-    try:
-        process.wait_ready(
-            lambda: _is_ready(port, password=password, pid=process.pid),
-            timeout_seconds=options.start_seconds,
-        )
-    except ExitedEarly as error:
-        if _ADDRESS_IN_USE not in error.log_tail:
-            raise
-        raise PortInUse("valkey", status=error.status, log_tail=error.log_tail) from None
-    except BaseException:
-        process.stop()
-        raise
-    return process, port, password
+    return *start_listening(listening, port=options.port), password
 
 
 def _password(home: Home) -> str:
