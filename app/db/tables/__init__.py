@@ -1,0 +1,56 @@
+"""Tables, in one place because foreign keys cross features.
+
+Money is nano in `BigInteger`; digests are 32 bytes in `LargeBinary`; times are `timestamptz`
+written by the database clock. Ledger, lease and job rows are written by the functions in
+`functions/` only: the application's role has SELECT on them and nothing more.
+
+Rows on the money path have no foreign keys but the one that makes charge <= hold a constraint.
+Each would cost a query and a key-share lock per row; the functions make parents and children
+together, and `offpeak ledger check` looks for orphans.
+"""
+
+from app.db.tables.base import SCHEMA, Xid8, metadata
+from app.db.tables.jobs import cost_entry, job, lease, request_authorization, usage_record
+from app.db.tables.ledger import (
+    account,
+    hold,
+    hold_resolution,
+    house_balance,
+    ledger_halt,
+    transfer,
+    wallet_balance,
+)
+from app.db.tables.supply import (
+    agent,
+    agent_session,
+    capacity_event,
+    deployment,
+    price_point,
+    supplier,
+)
+from app.db.tables.version import schema_functions
+
+__all__ = [
+    "SCHEMA",
+    "Xid8",
+    "account",
+    "agent",
+    "agent_session",
+    "capacity_event",
+    "cost_entry",
+    "deployment",
+    "hold",
+    "hold_resolution",
+    "house_balance",
+    "job",
+    "lease",
+    "ledger_halt",
+    "metadata",
+    "price_point",
+    "request_authorization",
+    "schema_functions",
+    "supplier",
+    "transfer",
+    "usage_record",
+    "wallet_balance",
+]
