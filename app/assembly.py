@@ -20,7 +20,7 @@ from app.dispatch.dispatcher import DispatchParts
 from app.dispatch.metrics import DispatchMetrics
 from app.dispatch.offers import SpeedLimits
 from app.dispatch.service import DispatchNeeds, DispatchService, served_releases
-from app.dispatch.work import SlotSpeeds
+from app.dispatch.work import ServedRelease, SlotSpeeds
 from app.jobs.waiters import JobWaiters
 from app.kit.batcher import BatchLimits
 from app.kit.cipher import ContentCipher
@@ -98,35 +98,13 @@ def build_gateway(settings: Settings) -> Gateway:
     cipher = ContentCipher(settings.content_keys())
     database = database_of(settings)
     valkey = open_valkey(settings.redis_url.get_secret_value()) if settings.redis_url else None
-    domain = domain_of(settings)
-    rules = price_rules(settings)
     metrics = Metrics()
-    market_loop = MarketLoop(
-        database,
-        rules,
-        stale=timedelta(seconds=settings.price_stale_seconds),
-        watch=lambda snapshot: show_slots(snapshot, metrics),
-    )
-    market = MarketService(
-        market_loop,
-        rules,
-        stale=timedelta(seconds=settings.price_stale_seconds),
-        monotonic=time.monotonic,
-    )
+    market_loop, market = market_of(settings, database, metrics)
     ids = IdSource(now_ms=unix_ms, random_bytes=os.urandom)
     catalogue = Catalogue()
     counter = PromptCounter(catalogue, max_prompt_tokens=settings.max_prompt_tokens)
-    token = lower_address(settings.token_address)
-    terms = QuoteTerms(
-        domain=domain,
-        token=token,
-        expiry=timedelta(seconds=settings.quote_expiry_seconds),
-        max_prompt_tokens=settings.max_prompt_tokens,
-        min_run_seconds=settings.run_seconds_min,
-        max_run_seconds=settings.run_seconds_max,
-    )
     sources = QuoteSources(catalogue, counter, market, ids, os.urandom)
-    quotes = QuoteService(sources, terms, key=key)
+    quotes = QuoteService(sources, quote_terms(settings), key=key)
     wakes = Wakes(valkey)
     waiters = JobWaiters(database, wakes)
     records = record_service_of(settings, database)
@@ -136,11 +114,7 @@ def build_gateway(settings: Settings) -> Gateway:
             database=database,
             cipher=cipher,
             wakes=wakes,
-            releases=served_releases(
-                catalogue,
-                lambda release: counter.tokenizer(release).count_text,
-                speed_limits(settings).prior,
-            ),
+            releases=releases_of(settings, catalogue, counter),
             market=market,
             speed_limits=speed_limits(settings),
         ),
@@ -156,23 +130,20 @@ def build_gateway(settings: Settings) -> Gateway:
     admission = AdmissionService(
         database,
         cipher,
-        terms=AcceptTerms(
-            asset=token,
-            max_open_jobs=settings.open_jobs_per_wallet,
-            retention=timedelta(seconds=settings.retention_seconds),
-        ),
+        terms=accept_terms(settings),
         limits=BatchLimits(queue_length=settings.accept_queue_length),
     )
+    wallets = WalletService(database, token=lower_address(settings.token_address))
     requests = RequestService(
         RequestParts(database, cipher, admission, market, dispatch.dispatcher, waiters, records),
-        RequestTerms(quotes.key, token),
+        RequestTerms(quotes.key, wallets.token),
     )
     return Gateway(
         settings=settings,
         database=database,
         valkey=valkey,
         metrics=metrics,
-        domain=domain,
+        domain=domain_of(settings),
         key=key,
         cipher=cipher,
         ids=ids,
@@ -181,7 +152,7 @@ def build_gateway(settings: Settings) -> Gateway:
         market_loop=market_loop,
         market=market,
         quotes=quotes,
-        wallets=WalletService(database, token=token),
+        wallets=wallets,
         wakes=wakes,
         waiters=waiters,
         records=records,
@@ -202,6 +173,50 @@ def record_service_of(settings: Settings, database: Database) -> RecordService:
         chain_id=settings.chain_id, receipt_anchor=lower_address(settings.receipt_anchor_address)
     )
     return RecordService(database, RecordSigner(settings.signing_key_bytes(), domain))
+
+
+def market_of(
+    settings: Settings, database: Database, metrics: Metrics
+) -> tuple[MarketLoop, MarketService]:
+    """Return the view of offers and prices, and the loop that keeps it fresh."""
+    rules = price_rules(settings)
+    stale = timedelta(seconds=settings.price_stale_seconds)
+    loop = MarketLoop(
+        database, rules, stale=stale, watch=lambda snapshot: show_slots(snapshot, metrics)
+    )
+    return loop, MarketService(loop, rules, stale=stale, monotonic=time.monotonic)
+
+
+def releases_of(
+    settings: Settings, catalogue: Catalogue, counter: PromptCounter
+) -> dict[str, ServedRelease]:
+    """Return what agents may serve, and how the tokens of their answers are counted."""
+    return served_releases(
+        catalogue,
+        lambda release: counter.tokenizer(release).count_text,
+        speed_limits(settings).prior,
+    )
+
+
+def quote_terms(settings: Settings) -> QuoteTerms:
+    """Return what every quote is bound to."""
+    return QuoteTerms(
+        domain=domain_of(settings),
+        token=lower_address(settings.token_address),
+        expiry=timedelta(seconds=settings.quote_expiry_seconds),
+        max_prompt_tokens=settings.max_prompt_tokens,
+        min_run_seconds=settings.run_seconds_min,
+        max_run_seconds=settings.run_seconds_max,
+    )
+
+
+def accept_terms(settings: Settings) -> AcceptTerms:
+    """Return what every acceptance is bound to."""
+    return AcceptTerms(
+        asset=lower_address(settings.token_address),
+        max_open_jobs=settings.open_jobs_per_wallet,
+        retention=timedelta(seconds=settings.retention_seconds),
+    )
 
 
 def build_price_point_loop(settings: Settings, database: Database) -> PricePointLoop:

@@ -29,6 +29,7 @@ from app.cli.output import Output
 
 if TYPE_CHECKING:
     from app.client.checks import CheckedQuote
+    from app.client.documents import JobDocument
 
 EXAMPLE = 'Example: offpeak ask "Name three uses of salt." --max 0.001 --yes'
 
@@ -70,7 +71,7 @@ def ask(
     from app.cli.answering import answered, require_json  # noqa: PLC0415  # --help does without
     from app.cli.buyer import BuyerOptions, paying  # noqa: PLC0415
     from app.cli.question import QuestionOptions, quoted, read_question  # noqa: PLC0415
-    from app.cli.shown import job_document, job_rows, quote_document, quote_line, quote_rows  # noqa: PLC0415
+    from app.cli.shown import quote_line, quote_rows  # noqa: PLC0415
     from app.cli.wallets import WalletOptions  # noqa: PLC0415
     from ledger.money import parse_amount  # noqa: PLC0415
 
@@ -99,7 +100,16 @@ def ask(
             confirm(checked)
         job = answered(client, checked, output, wait_seconds=wait)
         client.verify(job, checked)
-    if as_json:
+    show(output, checked, job)
+    if schema is not None:
+        require_json(job)
+
+
+def show(output: Output, checked: "CheckedQuote", job: "JobDocument") -> None:
+    """Print the answer and what was paid for it; its record has been verified."""
+    from app.cli.shown import job_document, job_rows, quote_document  # noqa: PLC0415  # --help does without
+
+    if output.as_json:
         document = {
             "quote": quote_document(checked),
             "authorization_digest": "0x" + checked.authorization_digest.hex(),
@@ -110,8 +120,6 @@ def ask(
     else:
         output.write(job.answer.content if job.answer else "")
         output.note_rows([*job_rows(job), ("record", "verified")])
-    if schema is not None:
-        require_json(job)
 
 
 def confirm(checked: "CheckedQuote") -> None:
