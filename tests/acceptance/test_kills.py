@@ -62,6 +62,7 @@ def test_a_kill_in_the_middle_of_ten_running_jobs_loses_none_and_charges_none_tw
         asked = have_running(town, pool, buyers)
         town.kill_and_restart(victim)
         assert_each_answered_and_charged_once(town, buyers, asked)
+    assert {one.result().state for one in asked} == {"completed"}
 
 
 def test_a_gateway_that_is_told_to_stop_in_mid_flight_loses_nothing_and_exits_with_0(

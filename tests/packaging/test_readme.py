@@ -34,7 +34,9 @@ def named(page: str, *starts: str) -> list[str]:
 
 @pytest.mark.parametrize("line", sorted({*named(README, "make "), *named(TUTORIAL, "make ")}))
 def test_every_make_target_that_is_told_exists(line: str) -> None:
-    subprocess.run(["make", "-n", *line.split()[1:]], cwd=ROOT, check=True, capture_output=True)
+    command = ["make", "-n", *line.split()[1:]]
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.engine

@@ -270,6 +270,12 @@ async def test_a_newer_session_sells_nothing_that_only_the_older_one_offered(
         "SELECT sum(offered) = 2 FROM offpeak.deployment WHERE agent_id = :id",
         id=agent.seeded.agent_id,
     )
+    offered = await world.row(
+        "SELECT array_agg(offered ORDER BY offered) AS slots FROM offpeak.deployment"
+        " WHERE agent_id = :id",
+        id=agent.seeded.agent_id,
+    )
+    assert offered == {"slots": [0, 2]}
 
 
 async def test_an_accepted_lease_is_marked_as_running_when_the_database_is_back(

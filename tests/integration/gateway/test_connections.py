@@ -82,6 +82,7 @@ async def test_a_request_that_does_not_become_complete_ends_its_connection(
     writer.write(said)
     with suppress(ConnectionError):
         await asyncio.wait_for(reader.read(), 20)
+    assert reader.at_eof() or reader.exception()
     writer.transport.abort()
 
 

@@ -292,7 +292,7 @@ async def test_a_superseded_session_is_dialled_again(rig: Rig) -> None:
     await rig.session.send(Refused(code="superseded"))
     await rig.session.until(lambda: rig.session.closed)
 
-    await (await rig.gateway.session()).offers(4)
+    assert (await (await rig.gateway.session()).offers(4)).offered == 4
 
 
 async def test_connected_and_no_requests(rig: Rig) -> None:
@@ -327,14 +327,14 @@ async def test_a_silent_gateway_is_left(rig: Rig) -> None:
     await silent.expect(Heartbeat, lambda m: m.seq >= 2)
     await silent.until(lambda: silent.closed)
 
-    await (await rig.gateway.session()).offers(4)
+    assert (await (await rig.gateway.session()).offers(4)).offered == 4
 
 
 async def test_bytes_that_are_no_message_end_the_session_not_the_agent(rig: Rig) -> None:
     await rig.session.connection.send('{"type":"run"}')
     await rig.session.until(lambda: rig.session.closed)
 
-    await (await rig.gateway.session()).offers(4)
+    assert (await (await rig.gateway.session()).offers(4)).offered == 4
 
 
 async def test_stop_offers_nothing_finishes_what_runs_and_ends(rig: Rig, faults: Served) -> None:

@@ -59,7 +59,7 @@ def test_a_gateways_message_survives_the_wire(message: GatewayMessage) -> None:
 def test_any_bytes_are_a_message_or_a_bad_frame(data: bytes) -> None:
     for decode in (decode_from_agent, decode_from_gateway, decode_data, decode_request):
         with contextlib.suppress(BadFrame):
-            decode(data)
+            assert decode(data) == decode(data)
 
 
 @given(message=st.sampled_from(FROM_AGENT + FROM_GATEWAY), data=st.data())
@@ -72,7 +72,8 @@ def test_a_bent_message_is_a_message_or_a_bad_frame(
     text = json.dumps(fields)
     for decode in (decode_from_agent, decode_from_gateway):
         with contextlib.suppress(BadFrame):
-            decode(text)
+            decoded = decode(text)
+            assert encode(decode(encode(decoded))) == encode(decoded)
 
 
 @pytest.mark.parametrize("message", FROM_AGENT + FROM_GATEWAY, ids=lambda m: type(m).__name__)
