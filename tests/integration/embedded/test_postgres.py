@@ -10,7 +10,8 @@ import psutil
 import psycopg
 import pytest
 
-from app.embedded import homes, postgres
+from app.embedded import homes
+from app.embedded import server as server_module
 from app.embedded.account import Account
 from app.embedded.binaries import packaged_postgres
 from app.embedded.errors import (
@@ -154,7 +155,7 @@ def test_a_named_port_in_use_is_refused() -> None:
 def test_losing_the_race_for_a_port_takes_another(monkeypatch: pytest.MonkeyPatch) -> None:
     with _taken_port() as taken:
         answers = iter([taken.getsockname()[1]])
-        monkeypatch.setattr(postgres, "free_port", lambda: next(answers, None) or free_port())
+        monkeypatch.setattr(server_module, "free_port", lambda: next(answers, None) or free_port())
         with EmbeddedPostgres.start(QUICK) as server:
             assert server.port != taken.getsockname()[1]
             assert value(server.url, "SELECT 1") == 1

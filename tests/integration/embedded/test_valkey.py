@@ -10,6 +10,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from app.embedded import server as server_module
 from app.embedded import valkey
 from app.embedded.binaries import packaged_valkey
 from app.embedded.errors import BinaryMissing, HomeInUse, PortInUse
@@ -105,8 +106,9 @@ def test_a_named_port_in_use_is_refused() -> None:
 def test_losing_the_race_for_a_port_takes_another(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         answers = iter([taken.getsockname()[1]])
-        monkeypatch.setattr(valkey, "free_port", lambda: next(answers, None) or free_port())
+        monkeypatch.setattr(server_module, "free_port", lambda: next(answers, None) or free_port())
         with EmbeddedValkey.start() as server, redis.Redis.from_url(server.url) as client:
+            assert server.port != taken.getsockname()[1]
             assert client.ping()
 
 
