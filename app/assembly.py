@@ -52,12 +52,7 @@ class Gateway:
     database: Database
     valkey: Redis | None
     metrics: Metrics
-    domain: Domain
-    key: SigningKey
-    cipher: ContentCipher
-    ids: IdSource
     catalogue: Catalogue
-    counter: PromptCounter
     market_loop: MarketLoop
     market: MarketService
     quotes: QuoteService
@@ -69,6 +64,11 @@ class Gateway:
     admission: AdmissionService
     requests: RequestService
     readiness: ReadinessService
+
+    @property
+    def domain(self) -> Domain:
+        """The EIP-712 domain of authorizations and quotes."""
+        return self.quotes.key.domain
 
     @property
     def token(self) -> Address:
@@ -94,7 +94,6 @@ def build_gateway(settings: Settings) -> Gateway:
         MissingKey: a key that a gateway needs is not set.
         BadAddress, BadPrivateKey, BadCurve, ReleaseBroken: a setting or a release is not usable.
     """
-    key = SigningKey(settings.signing_key_bytes())
     cipher = ContentCipher(settings.content_keys())
     database = database_of(settings)
     valkey = open_valkey(settings.redis_url.get_secret_value()) if settings.redis_url else None
@@ -103,8 +102,11 @@ def build_gateway(settings: Settings) -> Gateway:
     ids = IdSource(now_ms=unix_ms, random_bytes=os.urandom)
     catalogue = Catalogue()
     counter = PromptCounter(catalogue, max_prompt_tokens=settings.max_prompt_tokens)
-    sources = QuoteSources(catalogue, counter, market, ids, os.urandom)
-    quotes = QuoteService(sources, quote_terms(settings), key=key)
+    quotes = QuoteService(
+        QuoteSources(catalogue, counter, market, ids, os.urandom),
+        quote_terms(settings),
+        key=SigningKey(settings.signing_key_bytes()),
+    )
     wakes = Wakes(valkey)
     waiters = JobWaiters(database, wakes)
     records = record_service_of(settings, database)
@@ -127,12 +129,7 @@ def build_gateway(settings: Settings) -> Gateway:
             drain_seconds=settings.drain_seconds,
         ),
     )
-    admission = AdmissionService(
-        database,
-        cipher,
-        terms=accept_terms(settings),
-        limits=BatchLimits(queue_length=settings.accept_queue_length),
-    )
+    admission = admission_of(settings, database, cipher)
     wallets = WalletService(database, token=lower_address(settings.token_address))
     requests = RequestService(
         RequestParts(database, cipher, admission, market, dispatch.dispatcher, waiters, records),
@@ -143,12 +140,7 @@ def build_gateway(settings: Settings) -> Gateway:
         database=database,
         valkey=valkey,
         metrics=metrics,
-        domain=domain_of(settings),
-        key=key,
-        cipher=cipher,
-        ids=ids,
         catalogue=catalogue,
-        counter=counter,
         market_loop=market_loop,
         market=market,
         quotes=quotes,
@@ -201,7 +193,9 @@ def releases_of(
 def quote_terms(settings: Settings) -> QuoteTerms:
     """Return what every quote is bound to."""
     return QuoteTerms(
-        domain=domain_of(settings),
+        domain=authorization_domain(
+            chain_id=settings.chain_id, treasury=lower_address(settings.treasury_address)
+        ),
         token=lower_address(settings.token_address),
         expiry=timedelta(seconds=settings.quote_expiry_seconds),
         max_prompt_tokens=settings.max_prompt_tokens,
@@ -210,13 +204,15 @@ def quote_terms(settings: Settings) -> QuoteTerms:
     )
 
 
-def accept_terms(settings: Settings) -> AcceptTerms:
-    """Return what every acceptance is bound to."""
-    return AcceptTerms(
+def admission_of(settings: Settings, database: Database, cipher: ContentCipher) -> AdmissionService:
+    """Return what books accepted quotes, in batches."""
+    terms = AcceptTerms(
         asset=lower_address(settings.token_address),
         max_open_jobs=settings.open_jobs_per_wallet,
         retention=timedelta(seconds=settings.retention_seconds),
     )
+    limits = BatchLimits(queue_length=settings.accept_queue_length)
+    return AdmissionService(database, cipher, terms=terms, limits=limits)
 
 
 def build_price_point_loop(settings: Settings, database: Database) -> PricePointLoop:
@@ -237,13 +233,6 @@ def database_of(settings: Settings) -> Database:
             lock=settings.database_lock_seconds,
             idle_in_transaction=settings.database_statement_seconds,
         ),
-    )
-
-
-def domain_of(settings: Settings) -> Domain:
-    """Return the EIP-712 domain of authorizations and quotes."""
-    return authorization_domain(
-        chain_id=settings.chain_id, treasury=lower_address(settings.treasury_address)
     )
 
 
