@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from ledger.money import Nano
 from pricing.errors import BadCosts
+from pricing.prices import Prices
 from pricing.units import (
     PPM,
     TOKENS_PER_RATE,
@@ -12,7 +13,6 @@ from pricing.units import (
     check_margin,
     check_speed,
     check_tokens,
-    checked_amount,
 )
 
 PRIOR_WEIGHT = 50
@@ -67,20 +67,8 @@ class Speeds:
 
 
 @dataclass(frozen=True, slots=True)
-class Floor:
-    """Lowest prices of a release: two rates in nano per 10^6 tokens, one amount in nano.
-
-    All three are above zero and fit the ledger's amounts, else AmountOutOfRange.
-    """
-
-    input_rate: Nano
-    output_rate: Nano
-    per_request: Nano
-
-    def __post_init__(self) -> None:
-        """Raise AmountOutOfRange on a price of zero, below it, or above 2^63 - 1."""
-        for field in fields(self):
-            checked_amount(field.name, getattr(self, field.name))
+class Floor(Prices):
+    """Lowest prices of a release."""
 
 
 def typical_request(

@@ -3,13 +3,14 @@
 Start reading here: `rates_for` puts floor, curve and load together.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 
 from ledger.money import MAX_NANO, Nano
 from pricing.curve import Curve
 from pricing.errors import RunTooLong
 from pricing.floor import Floor
+from pricing.prices import Prices
 from pricing.units import (
     PPM,
     TOKENS_PER_RATE,
@@ -17,7 +18,6 @@ from pricing.units import (
     check_margin,
     check_speed,
     check_tokens,
-    checked_amount,
 )
 
 RUN_SLACK = 3
@@ -29,20 +29,8 @@ MAX_RUN_SECONDS = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
-    """Prices of one request: two rates in nano per 10^6 tokens, one amount in nano.
-
-    All three are above zero and fit the ledger's amounts, else AmountOutOfRange.
-    """
-
-    input_rate: Nano
-    output_rate: Nano
-    per_request: Nano
-
-    def __post_init__(self) -> None:
-        """Raise AmountOutOfRange on a price of zero, below it, or above 2^63 - 1."""
-        for field in fields(self):
-            checked_amount(field.name, getattr(self, field.name))
+class Rates(Prices):
+    """Prices of one request."""
 
 
 def rates_for(floor: Floor, curve: Curve, load_ppm: int) -> Rates:
