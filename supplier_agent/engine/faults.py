@@ -13,6 +13,7 @@ import os
 import re
 import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -52,7 +53,7 @@ class Fault(StrEnum):
     DROP = "drop"
     """The connection is cut in mid-stream."""
     SLOW = "slow"
-    """`delay_seconds` before each token."""
+    """`delay_seconds` before each token, until the next script is put: then as fast as it goes."""
     HUGE = "huge"
     """Text without end, far over the ceiling."""
     GARBAGE = "garbage"
@@ -95,6 +96,7 @@ class FaultEngine:
         self.bodies: list[bytes] = []
         self._slots = slots
         self._canary = canary
+        self._replaced = asyncio.Event()
 
     def application(self) -> web.Application:
         """Return the HTTP application. Run it with `handler_cancellation=True`."""
@@ -117,12 +119,15 @@ class FaultEngine:
             self.script = msgspec.json.decode(await request.read(), type=Script)
         except msgspec.DecodeError as error:
             return web.json_response({"error": str(error)}, status=400)
+        self._replaced.set()
+        self._replaced = asyncio.Event()
         return web.json_response({"status": "ok"})
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         self.bodies.append(body)
         asked = msgspec.json.decode(body, type=_Request)
+        hurry = self._replaced  # of the script that the next line takes
         try:
             script = self._script_for(asked)
         except ValueError as error:  # a mark that names no fault
@@ -136,7 +141,7 @@ class FaultEngine:
         try:
             response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
             await response.prepare(request)
-            async for piece in _stream(asked, script):
+            async for piece in _stream(asked, script, hurry=hurry):
                 if piece is None:
                     assert request.transport is not None
                     request.transport.abort()
@@ -156,7 +161,9 @@ class FaultEngine:
         return msgspec.structs.replace(self.script, fault=Fault(marks[-1]))
 
 
-async def _stream(asked: _Request, script: Script) -> AsyncIterator[bytes | None]:
+async def _stream(
+    asked: _Request, script: Script, *, hurry: asyncio.Event
+) -> AsyncIterator[bytes | None]:
     """The reply's events, bent as the script says. None: cut the connection."""
     words = re.findall(r"\s*\S+|\s+$", script.reply)
     yield _event({"choices": [_choice({"role": "assistant", "content": None})]})
@@ -167,7 +174,8 @@ async def _stream(asked: _Request, script: Script) -> AsyncIterator[bytes | None
                 if piece is None:
                     return
         if script.fault is Fault.SLOW:
-            await asyncio.sleep(script.delay_seconds)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(hurry.wait(), script.delay_seconds)
         yield _event({"choices": [_choice({"content": word})]})
     for piece in _ending(asked, script, words=len(words)):
         yield piece

@@ -1,5 +1,6 @@
 """What is accepted is answered once and charged once, whoever dies on the way."""
 
+import signal
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
@@ -17,11 +18,10 @@ from tests.acceptance.endstate import (
 )
 from tests.acceptance.redispatch import kill_an_agent
 from tests.acceptance.site import Buyer
-from tests.acceptance.town import ENGINES, Town
+from tests.acceptance.town import Town
 from tests.waiting import wait_until
 
 ASKED = 10
-PACE_SECONDS = 0.3
 
 
 def payer_of(buyer: Buyer) -> Address:
@@ -31,9 +31,8 @@ def payer_of(buyer: Buyer) -> Address:
 def have_running(
     town: Town, pool: ThreadPoolExecutor, buyers: list[Buyer]
 ) -> list[Future[JobDocument]]:
-    """Ask once per buyer, slowly answered; return when all have been accepted."""
-    for engine in ENGINES:
-        town.pace(engine, PACE_SECONDS)
+    """Ask once per buyer; return when all have been accepted and none can be answered."""
+    town.hold()
     asked = [pool.submit(buyer.ask_until_answered, timeout_seconds=90) for buyer in buyers]
     wait_until(lambda: count(town.site, OPEN_JOBS) == len(buyers))
     return asked
@@ -53,6 +52,14 @@ def assert_each_answered_and_charged_once(
     assert_money(town.site)
 
 
+def stop_while_it_answers(town: Town, name: str) -> int:
+    """SIGTERM a process, and only then let what it serves be answered; return its exit status."""
+    process = town.site.processes[name]
+    process.signal(signal.SIGTERM)
+    town.let_go()
+    return process.wait(60)
+
+
 @pytest.mark.parametrize("victim", ["gateway-a", "worker", "agent-1", "engine-1"])
 def test_a_kill_in_the_middle_of_ten_running_jobs_loses_none_and_charges_none_twice(
     town: Town, victim: str
@@ -61,6 +68,7 @@ def test_a_kill_in_the_middle_of_ten_running_jobs_loses_none_and_charges_none_tw
     with ThreadPoolExecutor(max_workers=ASKED) as pool:
         asked = have_running(town, pool, buyers)
         town.kill_and_restart(victim)
+        town.let_go()
         assert_each_answered_and_charged_once(town, buyers, asked)
     assert {one.result().state for one in asked} == {"completed"}
 
@@ -71,7 +79,7 @@ def test_a_gateway_that_is_told_to_stop_in_mid_flight_loses_nothing_and_exits_wi
     buyers = [town.site.buyer(gateway=name) for name in ("gateway-a", "gateway-b") * 5]
     with ThreadPoolExecutor(max_workers=ASKED) as pool:
         asked = have_running(town, pool, buyers)
-        assert town.stop("gateway-a") == 0
+        assert stop_while_it_answers(town, "gateway-a") == 0
         town.start("gateway-a")
         assert_each_answered_and_charged_once(town, buyers, asked)
     assert {one.result().attempts for one in asked} == {1}
@@ -81,7 +89,7 @@ def test_an_agent_that_is_told_to_stop_finishes_what_it_runs(town: Town) -> None
     buyers = [town.site.buyer(gateway="gateway-b") for _ in range(ASKED)]
     with ThreadPoolExecutor(max_workers=ASKED) as pool:
         asked = have_running(town, pool, buyers)
-        assert town.stop("agent-1") == 0
+        assert stop_while_it_answers(town, "agent-1") == 0
         assert_each_answered_and_charged_once(town, buyers, asked)
     assert {one.result().attempts for one in asked} == {1}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psycopg
 
+from tests.acceptance.endstate import rows
 from tests.acceptance.site import Site
 from tests.acceptance.stores import Stores
 
@@ -19,6 +20,13 @@ ENGINES = ("engine-1", "engine-2")
 SLOTS = 16
 PACE_SECONDS = 0.03
 """Between an engine's tokens, so that kills meet jobs in every stage."""
+HELD_SECONDS = 60.0
+"""Between the tokens of an engine that is held."""
+BUSIEST = (
+    "SELECT s.name FROM offpeak.lease l JOIN offpeak.deployment d ON d.id = l.deployment_id"
+    " JOIN offpeak.agent a ON a.id = d.agent_id JOIN offpeak.supplier s ON s.id = a.supplier_id"
+    " WHERE l.state = 'active' GROUP BY 1 ORDER BY count(*) DESC LIMIT 1"
+)
 FLAT_CURVE = "[[0, 1000000], [1000000, 1000000]]"
 """Prices that do not follow the load, so that quotes of one second cost the same."""
 
@@ -91,6 +99,21 @@ class Town:
     def pace(self, engine: str, seconds: float) -> None:
         """Let an engine answer honestly, with so long between two tokens."""
         self.site.script(engine, fault="slow", delay_seconds=seconds)
+
+    def hold(self) -> None:
+        """Let no engine finish anything before `let_go`, so that a kill meets all that runs."""
+        for engine in ENGINES:
+            self.pace(engine, HELD_SECONDS)
+
+    def let_go(self) -> None:
+        """Let what was held be answered, and all that follows, at the usual pace."""
+        for engine in ENGINES:
+            if self.runs(engine):
+                self.pace(engine, PACE_SECONDS)
+
+    def busiest_agent(self) -> str:
+        """Return the agent that runs the most jobs."""
+        return str(rows(self.site, BUSIEST)[0].name)
 
     def are_slots_on_offer(self) -> bool:
         """Whether the slots of every agent can be bought at either gateway."""
