@@ -105,7 +105,7 @@ BEGIN
            'supplier'
       FROM item i JOIN offpeak.agent a ON a.id = i.agent_id
      WHERE i.was = 'active' AND i.ask * i.slot_ms >= 1000
-    ON CONFLICT (id) DO NOTHING),
+    ON CONFLICT DO NOTHING),
   accrued AS (
     INSERT INTO offpeak.transfer(ref, leg, debit, credit, amount, asset, created_at)
     SELECT i.id, 1, offpeak._account_id('fee', 'offpeak', i.asset),

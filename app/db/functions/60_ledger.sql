@@ -5,7 +5,7 @@ RETURNS uuid LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_cat
 DECLARE v_id uuid := offpeak._account_id(p_kind, p_owner, p_asset);
 BEGIN
   INSERT INTO offpeak.account(id, owner, asset, kind) VALUES (v_id, p_owner, p_asset, p_kind)
-    ON CONFLICT (id) DO NOTHING;
+    ON CONFLICT DO NOTHING;  -- on either unique key: naming one lets a race break on the other
   IF p_kind = 'wallet' THEN
     INSERT INTO offpeak.wallet_balance(account_id, available, held, open_jobs) VALUES (v_id, 0, 0, 0)
       ON CONFLICT (account_id) DO NOTHING;
