@@ -9,6 +9,10 @@
   - MalformedTypedData        an EIP-712 message that breaks a rule, with the field
   - NotCanonical              a value with no RFC 8785 form
   - RecordInconsistent        a usage record whose own figures disagree
+  - BadProof                  a Merkle proof that does not prove what it should
+  - BadNote                   a signed note of another form, or one that nobody known signed
+  - BadEntry                  a log entry, batch header or manifest of another form
+  - BadReceipt                a receipt of another form, with the member
   - HoldError                 the books refuse (see the classes)
     - InsufficientFunds, FundsOnHold, DuplicateHold, UnknownHold, HoldResolved, ChargeExceedsHold
 """
@@ -111,6 +115,48 @@ class RecordInconsistent(LedgerError):
         self.rule = rule
         self.expected = expected
         self.found = found
+
+
+class BadProof(LedgerError):
+    """A Merkle proof does not prove what it should."""
+
+    code = "bad-proof"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"proof refused: {reason}")
+        self.reason = reason
+
+
+class BadNote(LedgerError):
+    """Not a signed note or key that we accept."""
+
+    code = "bad-note"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"note refused: {reason}")
+        self.reason = reason
+
+
+class BadEntry(LedgerError):
+    """A log entry, batch header or manifest breaks a rule of its form; `field` names the member."""
+
+    code = "bad-entry"
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
+class BadReceipt(LedgerError):
+    """A receipt breaks a rule of its form; `field` names the member."""
+
+    code = "bad-receipt"
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
 
 
 class HoldError(LedgerError):
