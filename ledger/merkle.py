@@ -50,7 +50,7 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 
 class Tree:
-    """A tree of fixed size: its levels from the leaves up, the last node of an odd level promoted."""
+    """A tree of fixed size, level by level from the leaves up; an odd level's last is promoted."""
 
     def __init__(self, leaf_hashes: Iterable[bytes]) -> None:
         """Take the leaves' hashes in order, 32 bytes each."""
@@ -248,20 +248,23 @@ def verify_consistency(old: TreeHead, new: TreeHead, proof: Sequence[bytes]) -> 
         raise BadProof(f"no tree of {old.size} inside one of {new.size}")
     if old.size == 0 and old.root != EMPTY_ROOT:
         raise BadProof("the empty tree has another root")
-    if old.size in {0, new.size}:
-        if proof:
-            raise BadProof("these sizes need no proof")
-        if old.size and old.root != new.root:
-            raise BadProof("one size with two roots")
-        return
-    hashes = list(proof)
+    if old.size not in {0, new.size}:
+        _fold_consistency(old, new, proof)
+    elif proof:
+        raise BadProof("these sizes need no proof")
+    elif old.size and old.root != new.root:
+        raise BadProof("one size with two roots")
+
+
+def _fold_consistency(old: TreeHead, new: TreeHead, proof: Sequence[bytes]) -> None:
+    """Both roots from one proof, for 0 < old size < new size."""
+    is_power_of_two = old.size & (old.size - 1) == 0
+    hashes = [old.root, *proof] if is_power_of_two else list(proof)
+    if not hashes:
+        raise BadProof(f"a proof from {old.size} to {new.size} is missing")
     place, last = old.size - 1, new.size - 1
     while place % 2:
         place, last = place >> 1, last >> 1
-    if old.size & (old.size - 1) == 0:
-        hashes.insert(0, old.root)
-    if not hashes:
-        raise BadProof(f"a proof from {old.size} to {new.size} is missing")
     was = now = hashes[0]
     for sibling in hashes[1:]:
         if last == 0:
