@@ -33,12 +33,14 @@ from app.models.catalogue import Catalogue
 from app.operations.service import ReadinessService
 from app.quotes.service import PromptCounter, QuoteService, QuoteSources, QuoteTerms
 from app.receipts.record import RecordSigner
+from app.receipts.sequencer import LogTerms, Sequencer
 from app.receipts.service import RecordService
 from app.requests.service import RequestParts, RequestService, RequestTerms
 from app.wallets.service import WalletService
 from ledger.authorization import authorization_domain
 from ledger.encoding import Address, Domain
 from ledger.money import parse_amount
+from ledger.note import NoteSigner
 from ledger.signing import SigningKey
 from ledger.usage import usage_record_domain
 from pricing.curve import Curve
@@ -161,10 +163,37 @@ def record_service_of(settings: Settings, database: Database) -> RecordService:
     Raises:
         MissingKey: the record key is not set.
     """
-    domain = usage_record_domain(
+    domain = record_domain_of(settings)
+    return RecordService(database, RecordSigner(settings.signing_key_bytes(), domain))
+
+
+def log_terms_of(settings: Settings) -> LogTerms:
+    """Return who the receipt log is.
+
+    Raises:
+        MissingKey: the record key or the checkpoint key is not set.
+    """
+    return LogTerms(
+        signer=NoteSigner(settings.log_origin, settings.checkpoint_key_bytes()),
+        record_key=SigningKey(settings.signing_key_bytes()).address,
+        record_domain=record_domain_of(settings),
+    )
+
+
+def build_sequencer(settings: Settings, database: Database) -> Sequencer:
+    """Return what seals records and signs the log.
+
+    Raises:
+        MissingKey: see `log_terms_of`.
+    """
+    return Sequencer(database, log_terms_of(settings), settings.seal_batch_limit)
+
+
+def record_domain_of(settings: Settings) -> Domain:
+    """Return the EIP-712 domain of usage records."""
+    return usage_record_domain(
         chain_id=settings.chain_id, receipt_anchor=lower_address(settings.receipt_anchor_address)
     )
-    return RecordService(database, RecordSigner(settings.signing_key_bytes(), domain))
 
 
 def market_of(

@@ -1,0 +1,201 @@
+"""The log as others see it: checkpoints, entries, proofs, keys. Reads only; and its one writer."""
+
+from dataclasses import dataclass
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.db.engine import Database
+from app.kit.errors import DatabaseConflict
+from app.receipts.errors import CheckpointNotFound, EntryNotFound
+from app.receipts.log_repository import CheckpointRow, EntryRow, LogRepository
+from ledger.checkpoint import LogProof
+from ledger.log_entry import EntryKind, entry_leaf_hash
+from ledger.log_keys import KeyTable
+from ledger.merkle import (
+    LogIndex,
+    Range,
+    complete_nodes,
+    consistency_ranges,
+    grow,
+    inclusion_ranges,
+    range_hash,
+    root_nodes,
+)
+from ledger.note import Note
+
+ATTEMPTS = 5
+"""How often an append is tried when others append at the same moment."""
+MAX_ROTATIONS = 64
+"""A log has at most so many key rotations; a receipt carries them all."""
+
+
+class LogReader:
+    """Reads the published log. What has no checkpoint yet is not shown to anybody."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def checkpoint(self, size: int | None = None) -> CheckpointRow:
+        """Return the checkpoint of a size, or the latest.
+
+        Raises:
+            CheckpointNotFound: there is none.
+        """
+        async with self._database.transaction() as tx:
+            return await find_checkpoint(LogRepository(tx), size)
+
+    async def entry(self, index: int) -> EntryRow:
+        """Return a published entry.
+
+        Raises:
+            EntryNotFound: the index is at or beyond the latest checkpoint's size.
+        """
+        async with self._database.transaction() as tx:
+            log = LogRepository(tx)
+            latest = await log.checkpoint()
+            size = latest.size if latest else 0
+            found = await log.entry(index) if index < size else None
+        if found is None:
+            raise EntryNotFound(index, size=size)
+        return found
+
+    async def proof(self, index: LogIndex, size: int | None = None) -> LogProof:
+        """Return the proof that an entry is in the log of a checkpoint, the latest by default.
+
+        Raises:
+            CheckpointNotFound, EntryNotFound: there is no such checkpoint, or entry in it.
+        """
+        async with self._database.transaction() as tx:
+            checkpoint = await find_checkpoint(LogRepository(tx), size)
+            return await prove(tx, index, checkpoint)
+
+    async def consistency(self, old: int, new: int) -> tuple[bytes, ...]:
+        """Return the proof that the log of size `old` is the start of that of size `new`.
+
+        Raises:
+            CheckpointNotFound: one of the two was never published. BadProof: `old` is above `new`.
+        """
+        async with self._database.transaction() as tx:
+            log = LogRepository(tx)
+            for size in (old, new):
+                await find_checkpoint(log, size)
+            return await hashes_of(log, consistency_ranges(old, new))
+
+    async def keys(self) -> tuple[KeyTable, int]:
+        """Return the keys in the published log, and its size.
+
+        Raises:
+            CheckpointNotFound: nothing is published yet.
+        """
+        async with self._database.transaction() as tx:
+            log = LogRepository(tx)
+            checkpoint = await find_checkpoint(log, None)
+            rotations = await rotations_until(log, checkpoint.size)
+        return KeyTable.read(Note.parse(rotations[-1].entry)), checkpoint.size
+
+
+async def find_checkpoint(log: LogRepository, size: int | None) -> CheckpointRow:
+    """Return a stored checkpoint, the latest by default.
+
+    Raises:
+        CheckpointNotFound: there is none of this size, or none at all.
+    """
+    found = await log.checkpoint(size)
+    if found is None:
+        latest = await log.checkpoint()
+        raise CheckpointNotFound(size or 0, latest=latest.size if latest else 0)
+    return found
+
+
+async def rotations_until(log: LogRepository, size: int) -> list[EntryRow]:
+    """Return the key rotations of a log of `size`, in order."""
+    found = await log.entries(kind=EntryKind.KEY_ROTATION, limit=MAX_ROTATIONS)
+    return [each for each in found if each.index < size]
+
+
+async def prove(tx: AsyncConnection, index: LogIndex, checkpoint: CheckpointRow) -> LogProof:
+    """Return the proof of an entry for a checkpoint.
+
+    Raises:
+        EntryNotFound: the entry is not in it.
+    """
+    if not 0 <= index < checkpoint.size:
+        raise EntryNotFound(index, size=checkpoint.size)
+    hashes = await hashes_of(LogRepository(tx), inclusion_ranges(index, checkpoint.size))
+    return LogProof(index, hashes, checkpoint.note)
+
+
+async def hashes_of(log: LogRepository, ranges: list[Range]) -> tuple[bytes, ...]:
+    """Return the hashes of subtrees of the log from its stored nodes, in one read."""
+    wanted = [node for each in ranges for node in complete_nodes(each)]
+    nodes = await log.nodes(wanted)
+    return tuple(range_hash(each, nodes.__getitem__) for each in ranges)
+
+
+async def root_of(log: LogRepository, size: int) -> bytes:
+    """Return the root of the log at a size, at least 1, from its stored nodes."""
+    [root] = await hashes_of(log, [Range(0, size)])
+    return root
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """Where an entry stands, and whether it was there before."""
+
+    index: LogIndex
+    is_new: bool
+
+
+class LogWriter:
+    """Appends entries, each once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def append(
+        self, kind: EntryKind, entry: bytes, *, batch_number: int | None = None
+    ) -> Logged:
+        """Append an entry, or find where it stands already. Its checkpoint is signed later.
+
+        Raises:
+            DatabaseConflict: others appended at the same moment again and again; nothing was done.
+        """
+        for attempt in range(ATTEMPTS):
+            try:
+                async with self._database.transaction() as tx:
+                    return await append(LogRepository(tx), kind, entry, batch_number=batch_number)
+            except DatabaseConflict:
+                if attempt == ATTEMPTS - 1:
+                    raise
+        raise AssertionError("unreachable")
+
+
+async def append(
+    log: LogRepository,
+    kind: EntryKind,
+    entry: bytes,
+    *,
+    batch_number: int | None = None,
+    expected: LogIndex | None = None,
+) -> Logged:
+    """Append an entry in the repository's transaction; see `LogWriter.append`.
+
+    Args:
+        log: The log, in the transaction to append in.
+        kind: What the entry is.
+        entry: Its bytes.
+        batch_number: Of a batch header, its batch.
+        expected: The only index at which it may stand, when that matters.
+    """
+    leaf = entry_leaf_hash(kind, entry)
+    found = await log.index_of(leaf)
+    if found is not None:
+        return Logged(found, is_new=False)
+    size = await log.size()
+    if expected is not None and size != expected:
+        raise DatabaseConflict
+    peaks = root_nodes(size)
+    nodes = await log.nodes(peaks)
+    added = grow([nodes[peak] for peak in peaks], size, leaf)
+    await log.append(size, kind, entry, nodes=added, batch_number=batch_number)
+    return Logged(LogIndex(size), is_new=True)
