@@ -6,14 +6,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.engine import Database
 from app.kit.errors import DatabaseConflict
-from app.receipts.errors import CheckpointNotFound, EntryNotFound
+from app.receipts.errors import CheckpointNotFound, EntryNotFound, LogDamaged
 from app.receipts.log_repository import CheckpointRow, EntryRow, LogRepository
 from ledger.checkpoint import LogProof
+from ledger.errors import BadProof
 from ledger.log_entry import EntryKind, entry_leaf_hash
 from ledger.log_keys import KeyTable
 from ledger.merkle import (
     LogIndex,
     Range,
+    TreeHead,
     complete_nodes,
     consistency_ranges,
     grow,
@@ -118,11 +120,21 @@ async def prove(tx: AsyncConnection, index: LogIndex, checkpoint: CheckpointRow)
 
     Raises:
         EntryNotFound: the entry is not in it.
+        LogDamaged: the stored nodes do not prove it.
     """
-    if not 0 <= index < checkpoint.size:
+    log = LogRepository(tx)
+    entry = await log.entry(index) if 0 <= index < checkpoint.size else None
+    if entry is None:
         raise EntryNotFound(index, size=checkpoint.size)
-    hashes = await hashes_of(LogRepository(tx), inclusion_ranges(index, checkpoint.size))
-    return LogProof(index, hashes, checkpoint.note)
+    hashes = await hashes_of(log, inclusion_ranges(index, checkpoint.size))
+    proof = LogProof(index, hashes, checkpoint.note)
+    try:
+        proof.verify(
+            entry_leaf_hash(entry.kind, entry.entry), TreeHead(checkpoint.size, checkpoint.root)
+        )
+    except BadProof as error:
+        raise LogDamaged(f"entry {index} is not proved at size {checkpoint.size}") from error
+    return proof
 
 
 async def hashes_of(log: LogRepository, ranges: list[Range]) -> tuple[bytes, ...]:
