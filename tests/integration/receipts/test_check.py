@@ -66,8 +66,8 @@ async def test_a_log_that_a_crash_left_half_done_is_clean(archive: Archive) -> N
         ("log_node SET hash = sha256(hash) WHERE level = 1 AND index = 1", "log entry 3"),
         ("log_checkpoint SET root = sha256(root) WHERE size = 2", "checkpoint of size 2"),
         (
-            "log_checkpoint SET note = (SELECT note FROM offpeak.log_checkpoint c WHERE c.size = 1)"
-            " WHERE size = 2",
+            "log_checkpoint x SET note = c.note FROM offpeak.log_checkpoint c"
+            + " WHERE c.size = 1 AND x.size = 2",
             "checkpoint of size 2",
         ),
     ],
