@@ -17,6 +17,8 @@ from ledger.hashing import DIGEST_BYTES
 MAX_DEPTH: Final = 16
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,77}")
 _HEX = re.compile(r"0x(?:[0-9a-f]{2})*")
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+"""A string, or what an unfinished one leaves, or a bracket; never tried twice from one place."""
 
 
 def parse_object(data: bytes, *, what: str) -> dict[str, object]:
@@ -83,10 +85,14 @@ def text_of(value: object, field: str) -> str:
     """The text itself.
 
     Raises:
-        BadEntry: not a text.
+        BadEntry: not a text, or one with a lone surrogate, which has no bytes to sign or hash.
     """
     if not isinstance(value, str):
         raise BadEntry(field, "not a text")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise BadEntry(field, "a lone surrogate") from None
     return value
 
 
@@ -146,9 +152,11 @@ class _Refused(Exception):
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _Refused(f"member {ascii(twice)[:60]} stands there twice")
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise _Refused(f"member {ascii(name)[:60]} stands there twice")
+            seen.add(name)
     return found
 
 
@@ -157,17 +165,22 @@ def _no_number(text: str) -> NoReturn:
 
 
 def _small_integer(text: str) -> int:
+    if text == "-0":
+        raise _Refused("-0 is no integer")
     if len(text) > 17 or abs(int(text)) > 2**53 - 1:
         raise _Refused("a number above 2^53 - 1")
     return int(text)
 
 
 def _depth(text: str) -> int:
-    """How deep brackets nest outside of strings."""
+    """How deep brackets nest outside of strings, read no further than beyond `MAX_DEPTH`."""
     deepest = depth = 0
-    for sign in re.findall(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', text, re.DOTALL):
+    for token in _TOKEN.finditer(text):
+        sign = text[token.start()]
         if sign in "[{":
             depth += 1
+            if depth > MAX_DEPTH:
+                return depth
             deepest = max(deepest, depth)
         elif sign in "]}":
             depth -= 1
