@@ -8,6 +8,7 @@ may have formatted; it refuses what parsers disagree on.
 import json
 import re
 from collections.abc import Mapping
+from math import isfinite
 from typing import Final, NoReturn
 
 from ledger.encoding import canonical_json
@@ -16,17 +17,23 @@ from ledger.hashing import DIGEST_BYTES
 
 MAX_DEPTH: Final = 16
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,77}")
-_HEX = re.compile(r"0x(?:[0-9a-f]{2})*")
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
-"""A string, or what an unfinished one leaves, or a bracket; never tried twice from one place."""
+"""A string, closed or not: what is left open reaches to the end and is looked at once."""
+_HEX = re.compile(r"0x(?:[0-9a-f]{2})*")
 
 
-def parse_object(data: bytes, *, what: str) -> dict[str, object]:
+def parse_object(data: bytes, *, what: str, fractions: bool = False) -> dict[str, object]:
     """The object that a JSON text in UTF-8 writes.
+
+    Args:
+        data: The text.
+        what: Its name in errors.
+        fractions: Whether numbers may have a fraction or an exponent; signed documents have none.
 
     Raises:
         BadEntry: not UTF-8 or not JSON, no object, a key twice, a number that is no integer of at
-            most 2^53 - 1, or nested deeper than `MAX_DEPTH`.
+            most 2^53 - 1 (nor a finite fraction, where allowed), or nested deeper than
+            `MAX_DEPTH`.
     """
     try:
         text = data.decode()
@@ -38,7 +45,7 @@ def parse_object(data: bytes, *, what: str) -> dict[str, object]:
         value = json.loads(
             text,
             object_pairs_hook=_unique,
-            parse_float=_no_number,
+            parse_float=_fraction if fractions else _no_number,
             parse_constant=_no_number,
             parse_int=_small_integer,
         )
@@ -162,6 +169,13 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _no_number(text: str) -> NoReturn:
     raise _Refused(f"{text[:20]} is no integer")
+
+
+def _fraction(text: str) -> float:
+    value = float(text)
+    if not isfinite(value):
+        raise _Refused(f"{text[:20]} is out of range")
+    return value
 
 
 def _small_integer(text: str) -> int:

@@ -1,6 +1,6 @@
 """Writes `receipts.json` and the examples of `docs/spec/` from it, the same on every run.
 
-Run from the repository's root: `python -m tests.vectors.make_receipts`. All keys are TEST keys, from
+Run from the repository's root: `python -m tests.vectors.make_receipts`. All keys are TEST keys from
 public texts; nobody may ever trust or fund them. In the pages, a code block whose info string
 says `vector=PATH` holds the value at that path and a last line feed where the value has none.
 """
