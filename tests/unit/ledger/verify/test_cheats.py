@@ -43,8 +43,8 @@ def charged(record: UsageRecord, extra: int) -> UsageRecord:
 
 
 def above_maximum(record: UsageRecord) -> UsageRecord:
-    more = {"held_nano": Nano(MAX_CHARGE + 1), "released_nano": Nano(record.released_nano + 1)}
-    return replace(record, **more)
+    released = Nano(record.released_nano + 1)
+    return replace(record, held_nano=Nano(MAX_CHARGE + 1), released_nano=released)
 
 
 CHEATS = [

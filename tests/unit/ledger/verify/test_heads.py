@@ -60,13 +60,12 @@ def test_two_roots_of_one_size_are_a_fork() -> None:
 
 
 def test_without_anything_remembered_sizes_are_only_noted() -> None:
-    known = KnownHeads(None, [])
-    assert known.see(LOG.head(3)) == ""
-    assert known.unlinked == ()
-    assert known.see(LOG.head(5)) == ""
-    assert known.unlinked == (3, 5)
+    one, two = KnownHeads(None, []), KnownHeads(None, [])
+    assert [one.see(LOG.head(3)), *(two.see(LOG.head(size)) for size in (3, 5))] == ["", "", ""]
+    assert one.unlinked == ()
+    assert two.unlinked == (3, 5)
     with pytest.raises(Refused, match="forked"):
-        known.see(TreeHead(5, bytes(32)))
+        two.see(TreeHead(5, bytes(32)))
 
 
 def test_a_log_that_took_an_entry_back_is_refused() -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from ledger.encoding import Address
 from ledger.hashing import sha256
-from ledger.usage import UsageRecord
+from ledger.money import Nano
+from ledger.usage import Outcome, UsageRecord
 from ledger.verify.history import History, Kind
 from ledger.verify.verdict import Facts
 from tests.receipt_world import TOKEN, Edits, Job, World
@@ -38,8 +39,8 @@ def test_a_whole_history_has_no_problem_in_any_order() -> None:
 def test_totals_count_each_record_once_and_take_refunds_off() -> None:
     records = [job.record for job in world().jobs]
     (total,) = history([*WHOLE, *WHOLE]).totals()
-    charged = sum(each.charge_nano for each in records if each.outcome != 4)
-    refunded = sum(each.released_nano for each in records if each.outcome == 4)
+    charged = sum(each.charge_nano for each in records if each.outcome is not Outcome.CORRECTION)
+    refunded = sum(each.released_nano for each in records if each.outcome is Outcome.CORRECTION)
     assert refunded == 1_000
     assert (total.asset, total.records) == (TOKEN, len(records))
     assert (total.charged, total.refunded, total.paid) == (charged, refunded, charged - refunded)
@@ -104,7 +105,7 @@ def test_a_correction_takes_over_what_it_corrects() -> None:
     assert corrected(7_000).problems() == ()
 
     def other_quote(record: UsageRecord) -> UsageRecord:
-        return replace(record, held_nano=9_000, released_nano=2_000)
+        return replace(record, held_nano=Nano(9_000), released_nano=Nano(2_000))
 
     (problem,) = corrected(7_000, change=Edits(record=other_quote)).problems()
     assert problem.kind is Kind.CORRECTION

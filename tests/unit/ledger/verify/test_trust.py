@@ -118,9 +118,9 @@ def test_a_retired_key_counts_for_nothing_from_there_on(
 def test_a_stolen_old_key_can_make_a_log_but_not_for_a_policy_that_retires_it() -> None:
     thief = World()  # has generation 0's keys and shows a log without the rotation
     for _ in range(4):
-        stolen = thief.job()
+        thief.job()
         thief.seal()
-    receipt = thief.receipt(stolen)
+    receipt = thief.receipt(thief.jobs[-1])
     assert_verified(verdict_on(receipt))
     retired = world().policy(f"retired {world().signer(0).verifier} 4")
     assert_refused(verdict_on(receipt, policy(retired)), Step.CHECKPOINT)
