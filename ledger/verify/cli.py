@@ -71,15 +71,16 @@ def _export(_arguments: list[str]) -> int:
     raise Unusable("export: not built yet")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+def parser() -> argparse.ArgumentParser:
+    """The command line of `offpeak-verify RECEIPT`."""
+    made = _Parser(
         prog=PROGRAM,
         description="Check receipts offline, by keys that you chose.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    add = parser.add_argument
+    add = made.add_argument
     add("paths", nargs="+", metavar="RECEIPT", help="a receipt, or a folder of them (*.json)")
     add("--policy", required=True, metavar="FILE", help="whom you trust: docs/spec/policy.md")
     add("--prev", metavar="FILE", help="remember the checkpoint here and demand consistency")
@@ -96,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--fresh", action="store_true", help="the receipt was fetched just now: say if overdue")
     add("--rpc", metavar="URL", help="not built yet")
     add("--json", action="store_true", help="one JSON document instead of text")
-    return parser
+    return made
 
 
 class _Output:
@@ -127,7 +128,7 @@ class _Output:
 
 
 def _receipts(arguments: list[str]) -> int:
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     if options.rpc is not None:
         raise Unusable("--rpc: not built yet; receipts are checked against checkpoints only")
     policy = parse_policy(read_limited(options.policy, MAX_POLICY_BYTES))
