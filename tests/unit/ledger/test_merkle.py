@@ -98,6 +98,26 @@ def test_every_smaller_tree_is_proved_to_be_its_start(size: int) -> None:
                 verify_consistency(old, new, proof[:-1])
 
 
+def test_what_is_not_in_a_tree_has_no_proof() -> None:
+    for index, size in ((-1, 3), (3, 3), (0, 0), (0, 2**62 + 1)):
+        with pytest.raises(BadProof, match="no leaf"):
+            inclusion_ranges(index, size)
+        with pytest.raises(BadProof, match="no leaf"):
+            Tree(HASHES[: min(size, 3)]).proof(3 if index == 0 else index)
+    for old, new in ((4, 3), (-1, 3), (1, 2**62 + 1)):
+        with pytest.raises(BadProof, match="no tree of"):
+            consistency_ranges(old, new)
+
+
+def test_an_empty_tree_has_one_root_and_proves_nothing() -> None:
+    new = TreeHead(3, Tree(HASHES[:3]).root)
+    verify_consistency(TreeHead(0, EMPTY_ROOT), new, [])
+    with pytest.raises(BadProof, match="empty tree"):
+        verify_consistency(TreeHead(0, bytes(32)), new, [])
+    with pytest.raises(BadProof, match="need no proof"):
+        verify_consistency(TreeHead(0, EMPTY_ROOT), new, [bytes(32)])
+
+
 def test_an_inner_node_is_no_leaf() -> None:
     tree = Tree(HASHES[:4])
     inner = node_hash(HASHES[0], HASHES[1])
