@@ -95,7 +95,7 @@ def test_what_commits_after_the_close_is_booked_at_the_start_of_the_next_period(
     books: Books, owner: Books, seller: Seller, fresh_database_url: str
 ) -> None:
     in_time = settled(books, seller)
-    its_own = books.seller(1, ask=10)  # or the others would wait for its slot
+    its_own = books.seller(1, ask=100_000)  # or the others would wait for its slot
     late_order = Order(payer=LATE_BUYER, amount=1_000, candidates=(its_own.deployment_id,))
     [late] = books.accept([late_order])
     with Books(fresh_database_url) as slow:
