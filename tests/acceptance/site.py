@@ -92,7 +92,8 @@ class Site:
     _stack: ExitStack = field(default_factory=ExitStack)
     _keys: dict[str, str] = field(
         default_factory=lambda: {
-            f"OFFPEAK_{name}": secrets.token_hex(32) for name in ("SIGNING_KEY", "CONTENT_KEY")
+            f"OFFPEAK_{name}": secrets.token_hex(32)
+            for name in ("SIGNING_KEY", "CONTENT_KEY", "CHECKPOINT_KEY")
         }
     )
 
