@@ -87,7 +87,7 @@ BEGIN
   v_start := (p_name || '-01')::timestamp AT TIME ZONE 'UTC';
   v_end := ((p_name || '-01')::timestamp + interval '1 month') AT TIME ZONE 'UTC';
   IF clock_timestamp() < v_end THEN RETURN 'not_over'; END IF;
-  PERFORM pg_advisory_xact_lock(hashtextextended('offpeak.receipt_log', 0));
+  PERFORM offpeak._lock_log();
   IF EXISTS (SELECT FROM offpeak.accounting_period p WHERE p.state = 'closed' AND p.ends_at > v_end) THEN
     RETURN 'later_closed';
   END IF;
@@ -117,7 +117,7 @@ CREATE FUNCTION offpeak.close_period(p_name text)
 RETURNS TABLE(code text, n bigint) LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE v offpeak.accounting_period; v_open_from timestamptz; s record;
 BEGIN
-  PERFORM pg_advisory_xact_lock(hashtextextended('offpeak.receipt_log', 0));
+  PERFORM offpeak._lock_log();
   SELECT * INTO v FROM offpeak.accounting_period p WHERE p.name = p_name FOR UPDATE;
   IF v.state = 'closed' THEN RETURN QUERY SELECT 'ok', 0::bigint; RETURN; END IF;
   IF v.state IS DISTINCT FROM 'soft-closed' THEN RETURN QUERY SELECT 'not_soft_closed', 0::bigint; RETURN; END IF;
