@@ -61,9 +61,16 @@ def end_period_now(books: Books, owner: Books, name: str, starts_at: datetime) -
     return ends_at
 
 
-def close(books: Books, name: str) -> str:
+def close_once(books: Books, name: str) -> str:
     with books.as_operator():
         return str(books.one("SELECT code FROM offpeak.close_period(%s)", name).code)
+
+
+def close(books: Books, name: str) -> str:
+    """Close, waiting for other tests' transactions: the server's oldest one holds everybody up."""
+    while (code := close_once(books, name)) == "in_flight":
+        pass
+    return code
 
 
 def booked(books: Books, start: datetime, end: datetime) -> tuple[set[UUID], set[UUID]]:
@@ -171,7 +178,7 @@ async def test_a_month_waits_for_transactions_that_could_still_add_to_it(
         settled(books, seller)
         await seal(archive)
         end_period_now(books, owner, "2020-01", LONG_AGO)
-        assert close(books, "2020-01") == "in_flight"
+        assert close_once(books, "2020-01") == "in_flight"
         slow.connection.rollback()
     assert close(books, "2020-01") == "ok"
 
