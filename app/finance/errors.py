@@ -1,7 +1,8 @@
 """Expected failures of finance commands. No HTTP request meets them.
 
 * FinanceError
-  - BadMonth, BadInterval, UnknownRecord, CorrectedAlready, ChargeNotLess, CorrectionConflict
+  - BadMonth, BadInterval, UnknownAccount
+  - UnknownRecord, CorrectedAlready, ChargeNotLess, CorrectionConflict
   - PeriodNotOver, PeriodNotReviewed, PeriodClosed, LaterPeriodClosed
   - EarlierPeriodOpen, RecordsUnsealed, TransfersInFlight
   - Unmatched
@@ -36,6 +37,16 @@ class BadInterval(FinanceError):
 
     code = "bad-interval"
     next_step = "times of UTC: 2026-01 (its start), 2026-01-31, 2026-01-31T12:00:00Z"
+
+
+class UnknownAccount(FinanceError):
+    """Nothing was ever booked for this holder in this token."""
+
+    code = "unknown-account"
+    next_step = "is the address or the supplier's id right, and --asset?"
+
+    def __init__(self, holder: str, asset: str) -> None:
+        super().__init__(f"{holder} has no account in {asset}")
 
 
 class UnknownRecord(FinanceError):

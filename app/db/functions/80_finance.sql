@@ -35,7 +35,8 @@ SELECT u.record_id,
 CREATE VIEW offpeak.booked_transfer AS
 SELECT t.ref, t.leg,
        greatest(t.created_at, (SELECT max(p.ends_at) FROM offpeak.accounting_period p
-                                WHERE p.closed_xid <= t.xid)) AS booked_at
+                                WHERE p.closed_xid <= t.xid)) AS booked_at,
+       t.debit, t.credit, t.amount, t.asset, t.created_at
   FROM offpeak.transfer t;
 
 -- The closed periods with the marks of the next one: whoever came between the two missed this one last.
@@ -67,13 +68,14 @@ $$;
 
 -- The transfers booked in p_from <= booked_at < p_to, likewise: in time by created_at, late by xid.
 CREATE FUNCTION offpeak.booked_transfers(p_from timestamptz, p_to timestamptz)
-RETURNS TABLE(ref uuid, leg smallint, booked_at timestamptz) LANGUAGE sql STABLE AS $$
-  SELECT t.ref, t.leg, t.created_at FROM offpeak.transfer t
+RETURNS TABLE(ref uuid, leg smallint, booked_at timestamptz, debit uuid, credit uuid, amount bigint, asset text,
+              created_at timestamptz) LANGUAGE sql STABLE AS $$
+  SELECT t.ref, t.leg, t.created_at, t.debit, t.credit, t.amount, t.asset, t.created_at FROM offpeak.transfer t
    WHERE t.created_at >= p_from AND t.created_at < p_to
      AND NOT EXISTS (SELECT FROM offpeak.accounting_period p
                       WHERE p.closed_xid <= t.xid AND p.ends_at > t.created_at)
   UNION ALL
-  SELECT t.ref, t.leg, c.ends_at FROM offpeak.period_closing c
+  SELECT t.ref, t.leg, c.ends_at, t.debit, t.credit, t.amount, t.asset, t.created_at FROM offpeak.period_closing c
     JOIN offpeak.transfer t ON t.xid >= c.xid
      AND t.xid < coalesce(c.next_xid, '18446744073709551615'::xid8) AND t.created_at < c.ends_at
    WHERE c.ends_at >= p_from AND c.ends_at < p_to
