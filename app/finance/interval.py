@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from app.finance.errors import BadInterval
@@ -51,6 +51,15 @@ def parse_instant(text: str) -> datetime:
             except ValueError:
                 break
     raise BadInterval(f"{text!r} is no month, day or second of UTC")
+
+
+def month_interval(month: str) -> Interval:
+    """Return a whole month, YYYY-MM; BadInterval for anything else."""
+    if not _FORMS[0][0].fullmatch(month):
+        raise BadInterval(f"{month!r} is no month like 2026-01")
+    start = parse_instant(month)
+    following = (start.replace(day=1) + timedelta(days=31)).replace(day=1)
+    return Interval(start, following)
 
 
 def parse_interval(start: str, end: str) -> Interval:
