@@ -17,6 +17,7 @@ from app.cli import (
     demo,
     dev,
     fetch,
+    finance,
     job,
     ledger,
     log,
@@ -128,6 +129,7 @@ app.add_typer(job.app, name="job")
 app.add_typer(supplier.app, name="supplier")
 app.add_typer(receipt.app, name="receipt")
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(finance.app, name="finance")
 app.add_typer(log.app, name="log")
 if os.environ.get("OFFPEAK_ENVIRONMENT", "development") != "production":
     app.add_typer(dev.app, name="dev")
