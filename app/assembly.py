@@ -32,6 +32,8 @@ from app.kit.wakes import Wakes
 from app.models.catalogue import Catalogue
 from app.operations.service import ReadinessService
 from app.quotes.service import PromptCounter, QuoteService, QuoteSources, QuoteTerms
+from app.receipts.bundle import ReceiptService
+from app.receipts.log import LogReader
 from app.receipts.record import RecordSigner
 from app.receipts.sequencer import LogTerms, Sequencer
 from app.receipts.service import RecordService
@@ -62,6 +64,8 @@ class Gateway:
     wakes: Wakes
     waiters: JobWaiters
     records: RecordService
+    receipts: ReceiptService
+    log: LogReader
     dispatch: DispatchService
     admission: AdmissionService
     requests: RequestService
@@ -150,6 +154,8 @@ def build_gateway(settings: Settings) -> Gateway:
         wakes=wakes,
         waiters=waiters,
         records=records,
+        receipts=ReceiptService(database, record_signer_of(settings), cipher, token=wallets.token),
+        log=LogReader(database),
         dispatch=dispatch,
         admission=admission,
         requests=requests,
@@ -163,8 +169,16 @@ def record_service_of(settings: Settings, database: Database) -> RecordService:
     Raises:
         MissingKey: the record key is not set.
     """
-    domain = record_domain_of(settings)
-    return RecordService(database, RecordSigner(settings.signing_key_bytes(), domain))
+    return RecordService(database, record_signer_of(settings))
+
+
+def record_signer_of(settings: Settings) -> RecordSigner:
+    """Return the key that signs usage records, with their domain.
+
+    Raises:
+        MissingKey: the record key is not set.
+    """
+    return RecordSigner(settings.signing_key_bytes(), record_domain_of(settings))
 
 
 def log_terms_of(settings: Settings) -> LogTerms:

@@ -6,13 +6,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.engine import Database
 from app.kit.errors import DatabaseConflict
-from app.receipts.errors import CheckpointNotFound, EntryNotFound, LogDamaged
-from app.receipts.log_repository import CheckpointRow, EntryRow, LogRepository
+from app.receipts.batch import CHUNK, batch_proof
+from app.receipts.errors import BatchNotFound, CheckpointNotFound, EntryNotFound, LogDamaged
+from app.receipts.log_repository import BatchRow, CheckpointRow, EntryRow, LogRepository
 from ledger.checkpoint import LogProof
 from ledger.errors import BadProof
-from ledger.log_entry import EntryKind, entry_leaf_hash
+from ledger.log_entry import BatchHeader, EntryKind, entry_leaf_hash
 from ledger.log_keys import KeyTable
 from ledger.merkle import (
+    BatchIndex,
     LogIndex,
     Range,
     TreeHead,
@@ -22,8 +24,10 @@ from ledger.merkle import (
     inclusion_ranges,
     range_hash,
     root_nodes,
+    verify_inclusion,
 )
 from ledger.note import Note
+from ledger.receipt import BatchPart
 
 ATTEMPTS = 5
 """How often an append is tried when others append at the same moment."""
@@ -82,6 +86,30 @@ class LogReader:
             for size in (old, new):
                 await find_checkpoint(log, size)
             return await hashes_of(log, consistency_ranges(old, new))
+
+    async def batch(self, number: int) -> BatchRow:
+        """Return a receipt batch whose header is published.
+
+        Raises:
+            BatchNotFound: there is none.
+        """
+        async with self._database.transaction() as tx:
+            return await find_batch(LogRepository(tx), number)
+
+    async def batch_proof(self, number: int, index: int) -> tuple[bytes, BatchPart]:
+        """Return a leaf's hash in a batch and the proof of it.
+
+        Raises:
+            BatchNotFound: there is no such batch, or no such place in it.
+        """
+        async with self._database.transaction() as tx:
+            log = LogRepository(tx)
+            batch = await find_batch(log, number)
+            place = batch.start + index
+            found = await log.leaves(place, min(place + 1, batch.end))
+            if not found:
+                raise BatchNotFound(number)
+            return found[0][1], await batch_part(log, batch, place)
 
     async def keys(self) -> tuple[KeyTable, int]:
         """Return the keys in the published log, and its size.
@@ -148,6 +176,40 @@ async def root_of(log: LogRepository, size: int) -> bytes:
     """Return the root of the log at a size, at least 1, from its stored nodes."""
     [root] = await hashes_of(log, [Range(0, size)])
     return root
+
+
+async def batch_part(log: LogRepository, batch: BatchRow, leaf_index: int) -> BatchPart:
+    """Return the proof of a sealed record in its batch, checked.
+
+    Raises:
+        LogDamaged: the stored leaves do not prove it.
+    """
+    index = BatchIndex(leaf_index - batch.start)
+    start = batch.start + index // CHUNK * CHUNK
+    leaves = [each for _, each in await log.leaves(start, min(start + CHUNK, batch.end))]
+    proof = batch_proof(index, chunk=leaves, roots=batch.chunk_roots)
+    header = BatchHeader.parse(batch.header)
+    try:
+        leaf = leaves[index % CHUNK]
+        root = header.records_root
+        verify_inclusion(leaf, index, size=header.count, proof=proof, root=root)
+    except BadProof as error:
+        raise LogDamaged(f"record {leaf_index} is not proved in batch {batch.number}") from error
+    return BatchPart(batch.header, index, proof)
+
+
+async def find_batch(log: LogRepository, number: int) -> BatchRow:
+    """Return a batch whose header is in the published log.
+
+    Raises:
+        BatchNotFound: there is none.
+    """
+    entry = await log.entry_of_batch(number)
+    latest = await log.checkpoint()
+    batch = await log.batch(number)
+    if entry is None or latest is None or batch is None or entry.index >= latest.size:
+        raise BatchNotFound(number)
+    return batch
 
 
 @dataclass(frozen=True, slots=True)
