@@ -17,12 +17,16 @@ from ledger.usage import NO_RECORD, RECORD_VERSION, Outcome, UsageRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRecord:
-    """A usage record's row with what its job and authorization add; digests are 32 bytes."""
+    """A usage record's row with what its job and authorization add; digests are 32 bytes.
+
+    `corrects` is the record that a correction corrects; its job is the corrected record's.
+    """
 
     record_id: UUID
     payer: Address
     payer_seq: int
     previous_record: UUID | None
+    corrects: UUID | None
     quote_digest: bytes
     accept_digest: bytes
     request_digest: bytes
@@ -65,7 +69,6 @@ def usage_record_of(stored: StoredRecord) -> UsageRecord:
     Raises:
         RecordInconsistent: charge, held, released and tokens do not fit each other.
     """
-    previous = stored.previous_record
     record = UsageRecord(
         version=RECORD_VERSION,
         record_id=uuid_bytes32(stored.record_id),
@@ -74,7 +77,7 @@ def usage_record_of(stored: StoredRecord) -> UsageRecord:
         supplier_statement=stored.supplier_statement,
         payer=stored.payer,
         payer_seq=stored.payer_seq,
-        prev_payer_record=NO_RECORD if previous is None else uuid_bytes32(previous),
+        prev_payer_record=_or_none(stored.previous_record),
         model_revision=stored.model_revision,
         input_tokens=stored.input_tokens,
         cached_input_tokens=stored.cached_input_tokens,
@@ -88,7 +91,7 @@ def usage_record_of(stored: StoredRecord) -> UsageRecord:
         charge_nano=stored.charge,
         released_nano=stored.released,
         outcome=Outcome(stored.outcome),
-        corrects_record=NO_RECORD,
+        corrects_record=_or_none(stored.corrects),
         request_commit=request_commit(stored.salt, stored.request_digest),
         response_commit=response_commit(stored.salt, stored.response_digest),
         completed_at=unix_seconds(stored.completed_at),
@@ -97,6 +100,10 @@ def usage_record_of(stored: StoredRecord) -> UsageRecord:
     )
     record.check()
     return record
+
+
+def _or_none(record_id: UUID | None) -> bytes:
+    return NO_RECORD if record_id is None else uuid_bytes32(record_id)
 
 
 class RecordSigner:

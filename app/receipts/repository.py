@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.calls import SqlRead, SqlScalar
-from app.db.tables import job, request_authorization, usage_record
+from app.db.tables import correction, job, request_authorization, usage_record
 from app.receipts.record import StoredRecord
 from ledger.encoding import Address
 from ledger.money import Nano
@@ -19,6 +19,7 @@ STORE_SIGNATURES = SqlScalar(
 RECORDS: Select[tuple[object, ...]] = (
     select(
         usage_record,
+        correction.c.corrects,
         request_authorization.c.payer,
         request_authorization.c.quote_digest,
         request_authorization.c.request_digest,
@@ -29,13 +30,15 @@ RECORDS: Select[tuple[object, ...]] = (
         job.c.per_request,
         job.c.asset,
     )
-    .join(job, job.c.id == usage_record.c.record_id)
+    .outerjoin(correction, correction.c.record_id == usage_record.c.record_id)
+    .join(job, job.c.id == func.coalesce(correction.c.job_id, usage_record.c.record_id))
     .join(request_authorization, request_authorization.c.digest == job.c.authorization_digest)
 )
 BY_ID = SqlRead(
-    "SELECT u.*, a.payer, a.quote_digest, a.request_digest, a.digest AS accept_digest,"
+    "SELECT u.*, c.corrects, a.payer, a.quote_digest, a.request_digest, a.digest AS accept_digest,"
     " j.model_revision, j.input_rate, j.output_rate, j.per_request, j.asset"
-    " FROM offpeak.usage_record u JOIN offpeak.job j ON j.id = u.record_id"
+    " FROM offpeak.usage_record u LEFT JOIN offpeak.correction c ON c.record_id = u.record_id"
+    " JOIN offpeak.job j ON j.id = coalesce(c.job_id, u.record_id)"
     " JOIN offpeak.request_authorization a ON a.digest = j.authorization_digest"
     " WHERE u.record_id = ANY(%(ids)b::uuid[])"
 )
@@ -48,7 +51,7 @@ class ReceiptRepository:
         self._tx = tx
 
     async def records(self, ids: Iterable[UUID]) -> dict[UUID, StoredRecord]:
-        """Return the records of these jobs that exist, by id."""
+        """Return those of these records that exist, by id: a job's own, or a correction."""
         found = await BY_ID.rows(self._tx, {"ids": list(ids)})
         return {row.record_id: stored_record(row) for row in found}
 
@@ -75,6 +78,7 @@ def stored_record(row: Any) -> StoredRecord:
         payer=Address(row.payer),
         payer_seq=row.payer_seq,
         previous_record=row.previous_record,
+        corrects=row.corrects,
         quote_digest=bytes(row.quote_digest),
         accept_digest=bytes(row.accept_digest),
         request_digest=bytes(row.request_digest),

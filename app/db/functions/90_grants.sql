@@ -1,6 +1,6 @@
 -- Two roles. The application reads all, changes money, slots and jobs by function only, and writes
--- price points. The operator may besides say who serves, open accounts, book deposits and lift a
--- halt: what a gateway that was taken over must not be able to do.
+-- price points. The operator may besides say who serves, open accounts, book deposits, correct records,
+-- close periods and lift a halt: what a gateway that was taken over must not be able to do.
 -- Functions whose names begin with _ are parts for the others, for neither role.
 DO $$ BEGIN
   CREATE ROLE offpeak_app NOLOGIN;
@@ -27,7 +27,9 @@ REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA offpeak FROM PUBLIC;
 DO $$
 DECLARE f record;
 BEGIN
-  FOR f IN SELECT p.oid::regprocedure AS called, p.proname IN ('open_account', 'credit_deposit', 'clear_halt') AS is_operators
+  FOR f IN SELECT p.oid::regprocedure AS called,
+                  p.proname IN ('open_account', 'credit_deposit', 'clear_halt', 'correct_record',
+                                'soft_close_period', 'reopen_period', 'close_period') AS is_operators
              FROM pg_proc p
             WHERE p.pronamespace = 'offpeak'::regnamespace AND left(p.proname, 1) <> '_' LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', f.called,

@@ -10,6 +10,7 @@ together, and `offpeak ledger check` looks for orphans.
 """
 
 from app.db.tables.base import SCHEMA, Xid8, metadata
+from app.db.tables.finance import accounting_period, correction
 from app.db.tables.jobs import cost_entry, job, lease, request_authorization, usage_record
 from app.db.tables.ledger import (
     account,
@@ -35,9 +36,11 @@ __all__ = [
     "SCHEMA",
     "Xid8",
     "account",
+    "accounting_period",
     "agent",
     "agent_session",
     "capacity_event",
+    "correction",
     "cost_entry",
     "deployment",
     "hold",
