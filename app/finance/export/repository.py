@@ -28,13 +28,8 @@ CHUNK = 1_000
 BATCHES_AT_ONCE = 100
 CURSOR = "offpeak_export"
 
-BOOKED_RECORD: LiteralString = (
-    "(SELECT r.record_id, r.completed_at AS booked_at FROM offpeak.usage_record r)"
-)
-BOOKED_TRANSFER: LiteralString = (
-    "(SELECT r.ref, r.leg, r.created_at AS booked_at FROM offpeak.transfer r)"
-)
-WITHIN: LiteralString = "b.booked_at >= %(start)s AND b.booked_at < %(end)s"
+RECORDS: LiteralString = "offpeak.booked_records(%(start)s, %(end)s)"
+TRANSFERS_OF: LiteralString = "offpeak.booked_transfers(%(start)s, %(end)s)"
 # Headers are logged in the order of the batches: one place parts what is logged from the rest.
 STATE: LiteralString = (
     'SELECT floor(extract(epoch FROM now()))::bigint AS now, coalesce((SELECT max(r."end")'
@@ -44,36 +39,38 @@ STATE: LiteralString = (
 COUNTS: LiteralString = (
     "SELECT count(*) FILTER (WHERE u.leaf_index < %(logged_end)s) AS records,"
     " count(*) FILTER (WHERE u.leaf_index IS NULL OR u.leaf_index >= %(logged_end)s) AS pending,"
-    f" (SELECT count(*) FROM {BOOKED_TRANSFER} AS b WHERE {WITHIN}) AS transfers"
-    f" FROM offpeak.usage_record u JOIN {BOOKED_RECORD} AS b ON b.record_id = u.record_id"
-    f" WHERE {WITHIN}"
+    f" (SELECT count(*) FROM {TRANSFERS_OF}) AS transfers"
+    f" FROM {RECORDS} b JOIN offpeak.usage_record u ON u.record_id = b.record_id"
 )
 BATCHES: LiteralString = (
     'SELECT r.number, r.start, r."end", r.header, e.index AS log_index'
     " FROM offpeak.receipt_batch r JOIN offpeak.log_entry e ON e.batch_number = r.number"
     " WHERE r.number IN (SELECT width_bucket(u.leaf_index, (SELECT array_agg(x.start ORDER BY"
-    " x.start) FROM offpeak.receipt_batch x)) - 1 FROM offpeak.usage_record u"
-    f" JOIN {BOOKED_RECORD} AS b ON b.record_id = u.record_id"
-    f" WHERE {WITHIN} AND u.leaf_index < %(logged_end)s) ORDER BY r.number"
+    f" x.start) FROM offpeak.receipt_batch x)) - 1 FROM {RECORDS} b"
+    " JOIN offpeak.usage_record u ON u.record_id = b.record_id"
+    " WHERE u.leaf_index < %(logged_end)s) ORDER BY r.number"
 )
 LEAVES: LiteralString = (
-    f"SELECT u.*, ({WITHIN}) AS wanted,"
-    " floor(extract(epoch FROM b.booked_at))::bigint AS booked_at,"
+    "SELECT u.*, b.booked_at >= %(start)s AND b.booked_at < %(end)s AS wanted, c.corrects,"
+    " floor(extract(epoch FROM b.booked_at))::bigint AS booked,"
+    " (SELECT floor(extract(epoch FROM o.booked_at))::bigint FROM offpeak.booked_record o"
+    " WHERE o.record_id = c.corrects) AS corrected_at,"
     " a.payer, a.quote_digest, a.request_digest, a.digest AS accept_digest, j.model_revision,"
-    " j.input_rate, j.output_rate, j.per_request, j.asset, j.release, j.region,"
-    " NULL::bigint AS corrected_at"
-    " FROM offpeak.usage_record u JOIN offpeak.job j ON j.id = u.record_id"
+    " j.input_rate, j.output_rate, j.per_request, j.asset, j.release, j.region"
+    " FROM offpeak.usage_record u"
+    " LEFT JOIN offpeak.correction c ON c.record_id = u.record_id"
+    " JOIN offpeak.job j ON j.id = coalesce(c.job_id, u.record_id)"
     " JOIN offpeak.request_authorization a ON a.digest = j.authorization_digest"
-    f" JOIN {BOOKED_RECORD} AS b ON b.record_id = u.record_id"
+    " JOIN offpeak.booked_record b ON b.record_id = u.record_id"
     " WHERE u.leaf_index >= %(first)s AND u.leaf_index < %(last)s ORDER BY u.leaf_index"
 )
 TRANSFERS: LiteralString = (
-    "SELECT t.ref, t.leg, floor(extract(epoch FROM b.booked_at))::bigint AS booked_at,"
-    " floor(extract(epoch FROM t.created_at))::bigint AS created_at, d.kind AS debit_kind,"
+    "SELECT t.ref, t.leg, floor(extract(epoch FROM b.booked_at))::bigint AS booked,"
+    " floor(extract(epoch FROM t.created_at))::bigint AS created, d.kind AS debit_kind,"
     " d.owner AS debit_owner, c.kind AS credit_kind, c.owner AS credit_owner, t.asset, t.amount"
-    f" FROM offpeak.transfer t JOIN {BOOKED_TRANSFER} AS b ON b.ref = t.ref AND b.leg = t.leg"
+    f" FROM {TRANSFERS_OF} b JOIN offpeak.transfer t ON t.ref = b.ref AND t.leg = b.leg"
     " JOIN offpeak.account d ON d.id = t.debit JOIN offpeak.account c ON c.id = t.credit"
-    f" WHERE {WITHIN} ORDER BY b.booked_at, t.ref, t.leg"
+    " ORDER BY b.booked_at, t.ref, t.leg"
 )
 ACCOUNTS: LiteralString = (
     "SELECT a.kind, a.owner, a.asset, s.opening, s.closing FROM (SELECT x.account,"
@@ -81,7 +78,7 @@ ACCOUNTS: LiteralString = (
     " FILTER (WHERE b.booked_at < %(start)s), 0)::numeric(38,0) AS opening"
     " FROM (SELECT t.ref, t.leg, t.debit AS account, t.amount FROM offpeak.transfer t"
     " UNION ALL SELECT t.ref, t.leg, t.credit, -t.amount FROM offpeak.transfer t) x"
-    f" JOIN {BOOKED_TRANSFER} AS b ON b.ref = x.ref AND b.leg = x.leg"
+    " JOIN offpeak.booked_transfer b ON b.ref = x.ref AND b.leg = x.leg"
     " WHERE b.booked_at < %(end)s GROUP BY x.account) s"
     " JOIN offpeak.account a ON a.id = s.account ORDER BY a.kind, a.owner, a.asset"
 )
@@ -185,7 +182,7 @@ class ExportSource:
             record=record,
             signature=signature,
             place=row.leaf_index,
-            booked_at=row.booked_at,
+            booked_at=row.booked,
             model=row.release,
             region=row.region,
             corrected_at=row.corrected_at,
@@ -208,8 +205,8 @@ def _transfer(row: Any) -> TransferRow:
     return TransferRow(
         ref=str(row.ref),
         leg=row.leg,
-        booked_at=row.booked_at,
-        created_at=row.created_at,
+        booked_at=row.booked,
+        created_at=row.created,
         debit=Party(AccountKind(row.debit_kind), row.debit_owner),
         credit=Party(AccountKind(row.credit_kind), row.credit_owner),
         asset=Address(row.asset),

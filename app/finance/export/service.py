@@ -167,7 +167,7 @@ class ExportService:
     def _manifest(
         self, order: Order, extent: Extent, found: _Found, folder: Path
     ) -> ExportManifest:
-        filters = ()
+        filters: tuple[tuple[str, str], ...] = ()
         if order.allow_open:
             filters = (("left_out", f"{extent.pending} records not in the log"),)
         return ExportManifest(
