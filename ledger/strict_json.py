@@ -8,6 +8,7 @@ may have formatted; it refuses what parsers disagree on.
 import json
 import re
 from collections.abc import Mapping
+from math import isfinite
 from typing import Final, NoReturn
 
 from ledger.encoding import canonical_json
@@ -16,15 +17,23 @@ from ledger.hashing import DIGEST_BYTES
 
 MAX_DEPTH: Final = 16
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,77}")
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+"""A string, closed or not: what is left open reaches to the end and is looked at once."""
 _HEX = re.compile(r"0x(?:[0-9a-f]{2})*")
 
 
-def parse_object(data: bytes, *, what: str) -> dict[str, object]:
+def parse_object(data: bytes, *, what: str, fractions: bool = False) -> dict[str, object]:
     """The object that a JSON text in UTF-8 writes.
+
+    Args:
+        data: The text.
+        what: Its name in errors.
+        fractions: Whether numbers may have a fraction or an exponent; signed documents have none.
 
     Raises:
         BadEntry: not UTF-8 or not JSON, no object, a key twice, a number that is no integer of at
-            most 2^53 - 1, or nested deeper than `MAX_DEPTH`.
+            most 2^53 - 1 (nor a finite fraction, where allowed), or nested deeper than
+            `MAX_DEPTH`.
     """
     try:
         text = data.decode()
@@ -36,7 +45,7 @@ def parse_object(data: bytes, *, what: str) -> dict[str, object]:
         value = json.loads(
             text,
             object_pairs_hook=_unique,
-            parse_float=_no_number,
+            parse_float=_fraction if fractions else _no_number,
             parse_constant=_no_number,
             parse_int=_small_integer,
         )
@@ -146,14 +155,23 @@ class _Refused(Exception):
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _Refused(f"member {ascii(twice)[:60]} stands there twice")
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise _Refused(f"member {ascii(name)[:60]} stands there twice")
+            seen.add(name)
     return found
 
 
 def _no_number(text: str) -> NoReturn:
     raise _Refused(f"{text[:20]} is no integer")
+
+
+def _fraction(text: str) -> float:
+    value = float(text)
+    if not isfinite(value):
+        raise _Refused(f"{text[:20]} is out of range")
+    return value
 
 
 def _small_integer(text: str) -> int:
@@ -163,9 +181,10 @@ def _small_integer(text: str) -> int:
 
 
 def _depth(text: str) -> int:
-    """How deep brackets nest outside of strings."""
+    """How deep brackets nest outside of strings, in time that grows with the text's length."""
     deepest = depth = 0
-    for sign in re.findall(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', text, re.DOTALL):
+    for match in _TOKEN.finditer(text):
+        sign = match[0]
         if sign in "[{":
             depth += 1
             deepest = max(deepest, depth)

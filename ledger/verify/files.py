@@ -1,0 +1,112 @@
+"""Files, read with a limit and whatever they are, and the one file that is written."""
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from ledger.verify.errors import Unusable
+
+MAX_FILES: Final = 100_000
+
+
+class TooLarge(Unusable):
+    """A file has more bytes than its kind can have; nothing of it was read."""
+
+
+def read_limited(path: str, limit: int) -> bytes:
+    """The bytes of a regular file. Nothing is read of what is larger, and no pipe is waited for.
+
+    Raises:
+        TooLarge: it has more than `limit` bytes.
+        Unusable: it cannot be read, or is no regular file.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+    with open(descriptor, "rb") as file:  # noqa: PTH123 -- a descriptor has no path
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise Unusable(f"{path}: not a regular file")
+        if found.st_size > limit:
+            raise TooLarge(f"{path}: larger than {limit} bytes")
+        try:
+            data = file.read(limit + 1)
+        except OSError as error:
+            raise _unreadable(path, error) from None
+    if len(data) > limit:
+        raise TooLarge(f"{path}: larger than {limit} bytes")
+    return data
+
+
+def is_folder(path: str) -> bool:
+    """Whether a path is a folder."""
+    return os.path.isdir(path)  # noqa: PTH112 -- pathlib costs start-up time
+
+
+def receipts_in(folder: str) -> list[str]:
+    """The paths of the `.json` files of a folder, by name; folders in it are not looked into.
+
+    Raises:
+        Unusable: it cannot be read, holds none or more than `MAX_FILES`.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in entries if entry.name.endswith(".json"))
+    except OSError as error:
+        raise _unreadable(folder, error) from None
+    if not 0 < len(names) <= MAX_FILES:
+        raise Unusable(f"{folder}: {len(names)} .json files, not 1 to {MAX_FILES}")
+    return [os.path.join(folder, name) for name in names]  # noqa: PTH118 -- see `is_folder`
+
+
+def exists(path: str) -> bool:
+    """Whether anything is at a path, a dangling link included."""
+    return os.path.lexists(path)
+
+
+@contextmanager
+def locked_folder_of(path: str) -> Iterator[None]:
+    """Keep other runs from writing a file in the same folder meanwhile.
+
+    Raises:
+        Unusable: the folder cannot be opened.
+    """
+    folder = os.path.dirname(path) or "."  # noqa: PTH120 -- see `is_folder`
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise _unreadable(folder, error) from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def replace_file(path: str, data: bytes) -> None:
+    """Write a file so that a reader finds the old bytes or the new ones, never a part.
+
+    Raises:
+        Unusable: it cannot be written; what was there still is.
+    """
+    temporary = f"{path}.{os.urandom(8).hex()}.tmp"
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        with open(descriptor, "wb") as file:  # noqa: PTH123 -- a descriptor has no path
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(temporary, path)  # noqa: PTH105 -- see `is_folder`
+    except OSError as error:
+        if exists(temporary):
+            os.unlink(temporary)  # noqa: PTH108 -- see `is_folder`
+        raise Unusable(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _unreadable(path: str, error: OSError | ValueError) -> Unusable:
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return Unusable(f"{path}: cannot be read: {reason}")

@@ -1,0 +1,517 @@
+"""A receipt log in memory, with TEST keys: jobs, batches, rotations and their receipts.
+
+Made with `ledger` only, so that a receipt is right by the formats and not by how a gateway makes
+it. Everything follows from names: two worlds of one name make the same bytes. `Edits` let a world
+sign what no honest gateway would.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from ledger.authorization import NO_DELEGATION, RequestAuthorization, authorization_domain
+from ledger.checkpoint import Checkpoint, LogProof
+from ledger.commitment import answer_digest, request_commit, request_digest, response_commit
+from ledger.encoding import canonical_json, checksum_address, parse_address, uuid_bytes32
+from ledger.hashing import sha256
+from ledger.log_entry import (
+    NO_HEADER,
+    AssetSums,
+    BatchHeader,
+    EntryKind,
+    add_up,
+    entry_leaf_hash,
+    record_leaf_hash,
+)
+from ledger.log_keys import KeyRole, KeyTable, LogKey
+from ledger.merkle import (
+    BatchIndex,
+    LogIndex,
+    Node,
+    Tree,
+    TreeHead,
+    consistency_ranges,
+    range_hash,
+)
+from ledger.money import RATE_UNIT, Nano
+from ledger.note import NoteSigner
+from ledger.quote import Quote
+from ledger.receipt import BatchPart, KeyEntry, Opening, Receipt, SignedMessage, SupplierPart
+from ledger.signing import SigningKey
+from ledger.statement import SupplierStatement
+from ledger.usage import NO_RECORD, RECORD_VERSION, Outcome, UsageRecord, usage_record_domain
+
+CHAIN_ID = 31337
+TREASURY = parse_address("0x5fbdb2315678afecb367f032d93f642f64180aa3")
+RECEIPT_ANCHOR = parse_address("0xe7f1725e7734ce288f8367e1bb143e90bb3f0512")
+TOKEN = parse_address("0x9fe46736679d2d9a65f0992f2272de9f3c7fa6e0")
+AUTHORIZATIONS = authorization_domain(chain_id=CHAIN_ID, treasury=TREASURY)
+RECORDS = usage_record_domain(chain_id=CHAIN_ID, receipt_anchor=RECEIPT_ANCHOR)
+MODEL = "smollm2-135m-instruct"
+REVISION = sha256(b"TEST weights")
+NOW = 1_790_000_000
+INPUT_TOKENS = 48
+MAX_OUTPUT_TOKENS = 64
+INPUT_RATE = Nano(60_000_000)
+OUTPUT_RATE = Nano(180_000_000)
+PER_REQUEST = Nano(1_000)
+MAX_CHARGE = Nano(
+    PER_REQUEST + (INPUT_TOKENS * INPUT_RATE + MAX_OUTPUT_TOKENS * OUTPUT_RATE) // RATE_UNIT
+)
+
+
+def secret(name: str) -> bytes:
+    """The 32 bytes of a TEST key or salt of this name."""
+    return sha256(b"TEST offpeak receipt world: " + name.encode())
+
+
+def _same_quote(quote: Quote) -> Quote:
+    return quote
+
+
+def _same_authorization(authorization: RequestAuthorization) -> RequestAuthorization:
+    return authorization
+
+
+def _same_statement(statement: SupplierStatement) -> SupplierStatement:
+    return statement
+
+
+def _same_record(record: UsageRecord) -> UsageRecord:
+    return record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edits:
+    """Changes to a job's documents before each is signed; what follows takes them over."""
+
+    quote: Callable[[Quote], Quote] = _same_quote
+    authorization: Callable[[RequestAuthorization], RequestAuthorization] = _same_authorization
+    statement: Callable[[SupplierStatement], SupplierStatement] = _same_statement
+    record: Callable[[UsageRecord], UsageRecord] = _same_record
+    accepted_by: str | None = None
+    """The wallet that signs the acceptance, if not the payer."""
+    recorded_by: str | None = None
+    """The name of the key that signs the record, if not the one in force."""
+    quoted_by: str | None = None
+    """The name of the key that signs the quote, if not the one in force."""
+
+
+NO_EDITS = Edits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A finished job: its record and all that was signed on the way. `place` once sealed."""
+
+    wallet: str
+    request: bytes
+    request_salt: bytes
+    answer: tuple[str, str] | None
+    quote: Quote
+    acceptance: RequestAuthorization
+    supplier: SupplierPart | None
+    record: UsageRecord
+    quote_signature: bytes
+    acceptance_signature: bytes
+    record_signature: bytes
+
+    @property
+    def digest(self) -> bytes:
+        """The record's digest under the world's domain."""
+        return self.record.digest(RECORDS)
+
+    @property
+    def leaf(self) -> bytes:
+        """The record's leaf hash in its batch."""
+        return record_leaf_hash(self.digest, self.record_signature)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A sealed batch and its place in the log."""
+
+    jobs: tuple[Job, ...]
+    tree: Tree
+    header: bytes
+    index: LogIndex
+
+
+class World:
+    """One gateway's log. Wallets are names; entry 0, the genesis rotation, is there at once."""
+
+    def __init__(self, name: str = "one", origin: str = "log.example/offpeak") -> None:
+        self.name = name
+        self.origin = origin
+        self.generation = 0
+        self.entries: list[tuple[EntryKind, bytes]] = []
+        self.batches: list[Batch] = []
+        self.waiting: list[Job] = []
+        self.jobs: list[Job] = []
+        keys = (
+            LogKey(role=KeyRole.CHECKPOINT, key=str(self.signer().verifier), valid_from=1),
+            LogKey(role=KeyRole.RECORD, key=self.record_key().address, valid_from=1),
+        )
+        self.table = KeyTable(origin, keys)
+        self.append(EntryKind.KEY_ROTATION, self.table.sign([self.signer()]))
+
+    # Keys
+
+    def signer(self, generation: int | None = None) -> NoteSigner:
+        """The checkpoint key of a generation, of the present one by default."""
+        number = self.generation if generation is None else generation
+        return NoteSigner(self.origin, secret(f"{self.name} checkpoint {number}"))
+
+    def record_key(self, generation: int | None = None) -> SigningKey:
+        """The key of records and quotes of a generation, of the present one by default."""
+        number = self.generation if generation is None else generation
+        return SigningKey(secret(f"{self.name} record {number}"))
+
+    def wallet(self, name: str) -> SigningKey:
+        """The key of a wallet."""
+        return SigningKey(secret(f"{self.name} wallet {name}"))
+
+    def rotate(self, *, grace: int = 0) -> LogIndex:
+        """Log a rotation to keys of the next generation.
+
+        The old record key counts for `grace` more entries after it.
+        """
+        index = LogIndex(len(self.entries))
+        old = self.signer()
+        self.generation += 1
+        until = {KeyRole.CHECKPOINT: index + 1, KeyRole.RECORD: index + 1 + grace}
+        kept = [
+            replace(each, valid_until=until[each.role]) if each.valid_until is None else each
+            for each in self.table.keys
+        ]
+        verifier, address = str(self.signer().verifier), self.record_key().address
+        new = [
+            LogKey(role=KeyRole.CHECKPOINT, key=verifier, valid_from=index + 1),
+            LogKey(role=KeyRole.RECORD, key=address, valid_from=index + 1),
+        ]
+        self.table = KeyTable(self.origin, (*kept, *new))
+        return self.append(EntryKind.KEY_ROTATION, self.table.sign([old, self.signer()]))
+
+    # Jobs
+
+    def job(
+        self, wallet: str = "alice", outcome: Outcome = Outcome.COMPLETED, edits: Edits = NO_EDITS
+    ) -> Job:
+        """A finished job of this wallet, signed and waiting for a batch."""
+        number = len(self.jobs)
+        salt, request = secret(f"{self.name} salt {number}"), _request(number)
+        digest = request_digest(salt, request)
+        quote = edits.quote(self._quote(number, wallet, digest))
+        acceptance = edits.authorization(_authorization(number, quote))
+        billed = outcome in {Outcome.COMPLETED, Outcome.CANCELLED}
+        answer = (f"Billing {number}", "stop") if billed else None
+        supplier = edits.statement(_statement(number, digest, answer)) if answer else None
+        record = edits.record(self._record(wallet, outcome, quote, acceptance, supplier, answer))
+        agent = SupplierPart(
+            supplier.canonical().decode(),
+            supplier.sign(secret("agent")),
+            _agent_public_key(),
+        ) if supplier is not None else None  # fmt: skip
+        job = Job(
+            wallet=wallet,
+            request=request,
+            request_salt=salt,
+            answer=answer,
+            quote=quote,
+            acceptance=acceptance,
+            supplier=agent,
+            record=record,
+            quote_signature=self._sign(quote.digest(AUTHORIZATIONS), edits.quoted_by),
+            acceptance_signature=self.wallet(edits.accepted_by or wallet).sign(
+                acceptance.digest(AUTHORIZATIONS)
+            ),
+            record_signature=self._sign(record.digest(RECORDS), edits.recorded_by),
+        )
+        return self._wait(job)
+
+    def correct(self, original: Job, *, charge: int, edits: Edits = NO_EDITS) -> Job:
+        """A correction of a job's record to a smaller charge, signed and waiting for a batch."""
+        was, number = original.record, len(self.jobs)
+        seq, previous = self._place(original.wallet)
+        record = replace(
+            was,
+            record_id=uuid_bytes32(_id(0xC000 + number)),
+            payer_seq=seq,
+            prev_payer_record=previous,
+            held_nano=was.charge_nano,
+            charge_nano=Nano(charge),
+            released_nano=Nano(was.charge_nano - charge),
+            outcome=Outcome.CORRECTION,
+            corrects_record=was.record_id,
+            completed_at=NOW + 60 + number,
+            include_by=NOW + 60 + number + 86_400,
+        )
+        record = edits.record(record)
+        signature = self._sign(record.digest(RECORDS), edits.recorded_by)
+        return self._wait(replace(original, record=record, record_signature=signature))
+
+    def _wait(self, job: Job) -> Job:
+        self.jobs.append(job)
+        self.waiting.append(job)
+        return job
+
+    def _sign(self, digest: bytes, name: str | None) -> bytes:
+        return (self.record_key() if name is None else SigningKey(secret(name))).sign(digest)
+
+    def _place(self, wallet: str) -> tuple[int, bytes]:
+        before = [job.record for job in self.jobs if job.wallet == wallet]
+        return len(before) + 1, before[-1].record_id if before else NO_RECORD
+
+    def _quote(self, number: int, wallet: str, digest: bytes) -> Quote:
+        return Quote(
+            quote_id=uuid_bytes32(_id(0xA000 + number)),
+            payer=self.wallet(wallet).address,
+            model=MODEL,
+            model_revision=REVISION,
+            region="local",
+            request_digest=digest,
+            input_tokens=INPUT_TOKENS,
+            max_output_tokens=MAX_OUTPUT_TOKENS,
+            input_rate_nano=INPUT_RATE,
+            output_rate_nano=OUTPUT_RATE,
+            per_request_nano=PER_REQUEST,
+            token=TOKEN,
+            max_charge_nano=MAX_CHARGE,
+            ask_nano=Nano(20_000),
+            load_ppm=250_000,
+            price_point_at=NOW - 1,
+            curve_version=1,
+            run_seconds=30,
+            issued_at=NOW,
+            expires_at=NOW + 60,
+        )
+
+    def _record(
+        self,
+        wallet: str,
+        outcome: Outcome,
+        quote: Quote,
+        acceptance: RequestAuthorization,
+        statement: SupplierStatement | None,
+        answer: tuple[str, str] | None,
+    ) -> UsageRecord:
+        number = len(self.jobs)
+        seq, previous = self._place(wallet)
+        output = 0 if answer is None else statement.output_tokens if statement else 0
+        parts = INPUT_TOKENS * quote.input_rate_nano + output * quote.output_rate_nano
+        charge = 0 if answer is None else quote.per_request_nano + parts // RATE_UNIT
+        salt = secret(f"{self.name} record salt {number}")
+        answered = bytes(32) if answer is None else answer_digest(*answer)
+        return UsageRecord(
+            version=RECORD_VERSION,
+            record_id=uuid_bytes32(_id(0xB000 + number)),
+            quote_digest=quote.digest(AUTHORIZATIONS),
+            accept_digest=acceptance.digest(AUTHORIZATIONS),
+            supplier_statement=bytes(32) if statement is None else statement.digest(),
+            payer=self.wallet(wallet).address,
+            payer_seq=seq,
+            prev_payer_record=previous,
+            model_revision=quote.model_revision,
+            input_tokens=0 if answer is None else INPUT_TOKENS,
+            cached_input_tokens=0 if answer is None else 16,
+            output_tokens=output,
+            reasoning_tokens=0,
+            input_rate_nano=quote.input_rate_nano,
+            output_rate_nano=quote.output_rate_nano,
+            per_request_nano=quote.per_request_nano,
+            asset=quote.token,
+            held_nano=quote.max_charge_nano,
+            charge_nano=Nano(charge),
+            released_nano=Nano(quote.max_charge_nano - charge),
+            outcome=outcome,
+            corrects_record=NO_RECORD,
+            request_commit=request_commit(salt, quote.request_digest),
+            response_commit=response_commit(salt, answered),
+            completed_at=NOW + 4 + number,
+            include_by=NOW + 4 + number + 86_400,
+            salt=salt,
+        )
+
+    # The log
+
+    def append(self, kind: EntryKind, entry: bytes) -> LogIndex:
+        """Log an entry and return its place."""
+        self.entries.append((kind, entry))
+        return LogIndex(len(self.entries) - 1)
+
+    def seal(self, edit: Callable[[BatchHeader], BatchHeader] | None = None) -> Batch:
+        """Seal all waiting records into a batch and log its header."""
+        jobs, self.waiting = tuple(self.waiting), []
+        tree = Tree(job.leaf for job in jobs)
+        times = [job.record.completed_at for job in jobs]
+        start = sum(len(batch.jobs) for batch in self.batches)
+        header = BatchHeader(
+            number=len(self.batches),
+            start=start,
+            end=start + len(jobs),
+            records_root=tree.root,
+            sums=add_up(_sums(job.record) for job in jobs),
+            first_at=min(times),
+            last_at=max(times),
+            key_id=self.signer().verifier.id.hex(),
+            previous_header=sha256(self.batches[-1].header) if self.batches else NO_HEADER,
+        )
+        encoded = (header if edit is None else edit(header)).encode()
+        batch = Batch(jobs, tree, encoded, self.append(EntryKind.BATCH_HEADER, encoded))
+        self.batches.append(batch)
+        return batch
+
+    @property
+    def leaves(self) -> list[bytes]:
+        """The leaf hashes of the whole log."""
+        return [entry_leaf_hash(kind, entry) for kind, entry in self.entries]
+
+    def head(self, size: int | None = None) -> TreeHead:
+        """The log at a size, at its present one by default."""
+        number = len(self.entries) if size is None else size
+        return TreeHead(number, Tree(self.leaves[:number]).root)
+
+    def checkpoint(self, size: int | None = None, witnesses: Sequence[NoteSigner] = ()) -> bytes:
+        """The checkpoint of a size, signed by the key that counts at it."""
+        head = self.head(size)
+        signers = [self.signer(number) for number in range(self.generation + 1)]
+        key = self.table.checkpoint_key(head.size)
+        signer = next(each for each in signers if each.verifier == key)
+        return Checkpoint(self.origin, head).sign([signer, *witnesses])
+
+    def consistency(self, old: int, new: int) -> tuple[bytes, ...]:
+        """The proof that the log of `old` entries is the start of that of `new`."""
+
+        def node(place: Node) -> bytes:
+            level, index = place
+            return Tree(self.leaves[index << level : (index + 1) << level]).root
+
+        return tuple(range_hash(each, node) for each in consistency_ranges(old, new))
+
+    def log_proof(
+        self, index: int, size: int | None = None, checkpoint: bytes | None = None
+    ) -> LogProof:
+        """The proof of an entry for the checkpoint of a size."""
+        number = len(self.entries) if size is None else size
+        note = self.checkpoint(number) if checkpoint is None else checkpoint
+        return LogProof(LogIndex(index), Tree(self.leaves[:number]).proof(index), note)
+
+    # What a buyer gets
+
+    def receipt(
+        self, job: Job, size: int | None = None, checkpoint: bytes | None = None
+    ) -> Receipt:
+        """The receipt of a job for the checkpoint of a size; pending when it is in no batch."""
+        batch = next((each for each in self.batches if job in each.jobs), None)
+        number = len(self.entries) if size is None else size
+        rotations = [
+            place
+            for place, (kind, _) in enumerate(self.entries[:number])
+            if kind is EntryKind.KEY_ROTATION
+        ]
+        keys = tuple(
+            KeyEntry(self.entries[place][1], self.log_proof(place, number, checkpoint))
+            for place in rotations
+        )
+        place = batch.jobs.index(job) if batch is not None else 0
+        content, finish = job.answer or (None, None)
+        return Receipt(
+            record=_signed(job.record.canonical(), job.record_signature),
+            quote=_signed(job.quote.canonical(), job.quote_signature),
+            acceptance=_signed(job.acceptance.canonical(), job.acceptance_signature),
+            supplier=job.supplier,
+            batch=None
+            if batch is None
+            else BatchPart(batch.header, BatchIndex(place), batch.tree.proof(place)),
+            log_proof=None if batch is None else self.log_proof(batch.index, number, checkpoint),
+            keys=keys,
+            opening=Opening(job.request.decode(), job.request_salt, content, finish),
+        )
+
+    def policy(self, *more: str) -> str:
+        """A policy that trusts the first checkpoint key, with more lines where given."""
+        anchor, treasury = checksum_address(RECEIPT_ANCHOR), checksum_address(TREASURY)
+        lines = [
+            f"log {self.signer(0).verifier}",
+            f"domain {CHAIN_ID} {anchor} {treasury}",
+            *more,
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def small_world(name: str = "one") -> World:
+    """Two wallets, three batches, a failed record, a correction, a rotation, one job pending."""
+    world = World(name)
+    first = world.job("alice")
+    world.job("bob")
+    world.job("alice", Outcome.FAILED)
+    world.seal()
+    world.job("bob", Outcome.CANCELLED)
+    world.correct(first, charge=first.record.charge_nano - 1_000)
+    world.seal()
+    world.rotate()
+    for _ in range(5):
+        world.job("alice")
+    world.job("bob")
+    world.seal()
+    world.job("alice")
+    return world
+
+
+def _signed(message: bytes, signature: bytes) -> SignedMessage:
+    return SignedMessage(message.decode(), signature)
+
+
+def _id(number: int) -> UUID:
+    return UUID(f"01990000-0000-7000-8000-{number:012x}")
+
+
+def _request(number: int) -> bytes:
+    content = f"Classify {number}: I was charged twice. Überweisung?"
+    messages = [{"role": "user", "content": content}]
+    return canonical_json(
+        {"model": MODEL, "messages": messages, "max_output_tokens": MAX_OUTPUT_TOKENS}
+    )
+
+
+def _authorization(number: int, quote: Quote) -> RequestAuthorization:
+    return RequestAuthorization(
+        payer=quote.payer,
+        delegation=NO_DELEGATION,
+        quote_digest=quote.digest(AUTHORIZATIONS),
+        request_digest=quote.request_digest,
+        model=quote.model,
+        max_output_tokens=quote.max_output_tokens,
+        token=quote.token,
+        max_charge_nano=quote.max_charge_nano,
+        valid_after=quote.issued_at,
+        deadline=quote.expires_at,
+        nonce=secret(f"nonce {number}"),
+    )
+
+
+def _statement(number: int, digest: bytes, answer: tuple[str, str]) -> SupplierStatement:
+    return SupplierStatement(
+        lease=_id(0xD000 + number),
+        job=_id(0xB000 + number),
+        request_digest=digest,
+        response_digest=answer_digest(*answer),
+        input_tokens=INPUT_TOKENS,
+        cached_input_tokens=16,
+        output_tokens=21 + number,
+        finish=answer[1],
+        release_fingerprint="TEST release",
+    )
+
+
+def _agent_public_key() -> bytes:
+    return NoteSigner("agent", secret("agent")).verifier.public_key
+
+
+def _sums(record: UsageRecord) -> AssetSums:
+    return AssetSums(
+        asset=record.asset,
+        charge=record.charge_nano,
+        held=record.held_nano,
+        released=record.released_nano,
+    )
