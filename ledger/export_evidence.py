@@ -6,34 +6,32 @@ every leaf in order, records of the export in full and the others by their leaf 
 object. An entry's proof is for the checkpoint just after it, so it is the same whenever it is made.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from ledger.checkpoint import LogProof
 from ledger.encoding import canonical_json
 from ledger.errors import BadEntry, BadNote, BadProof
-from ledger.receipt import SIGNATURE_BYTES
+from ledger.receipt import SIGNATURE_BYTES, KeyEntry
 from ledger.strict_json import bytes_of, parse_canonical, require_members, text_of
 
 EVIDENCE_FILE: Final = "evidence.jsonl"
 KEYS_FILE: Final = "keys.jsonl"
 MANIFEST_FILE: Final = "manifest.note"
 MANIFEST_PROOF_FILE: Final = "manifest.tlog-proof"
-MAX_LINE_BYTES: Final = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class RotationLine:
-    """A key-rotation entry and its proof."""
-
-    entry: bytes
-    log_proof: LogProof
-
-    def encode(self) -> bytes:
-        """The line, without its line feed."""
-        return canonical_json(
-            {"key_rotation": self.entry.decode(), "log_proof": self.log_proof.text()}
-        )
+MAX_LINE_BYTES: Final = 100_000
+"""A header with the most sums and the longest proof is well below it."""
+DATA_FILES: Final[Mapping[str, tuple[str, ...]]] = {
+    "jsonl": ("records.jsonl", "transfers.jsonl"),
+    "csv": ("records.csv", "transfers.csv"),
+    "parquet": ("records.parquet", "transfers.parquet"),
+    "xlsx": ("offpeak.xlsx",),
+    "focus": ("focus.csv",),
+    "beancount": ("offpeak.beancount",),
+    "hledger": ("offpeak.journal",),
+}
+"""The files of each format beside the evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,7 @@ class LeafLine:
         return b'{"leaf":"0x' + self.hash.hex().encode() + b'"}'
 
 
-EvidenceLine = RotationLine | BatchLine | RecordLine | LeafLine
+EvidenceLine = BatchLine | RecordLine | LeafLine
 
 
 def parse_line(data: bytes) -> EvidenceLine:
@@ -82,8 +80,6 @@ def parse_line(data: bytes) -> EvidenceLine:
     Raises:
         BadEntry: another form.
     """
-    if len(data) > MAX_LINE_BYTES:
-        raise BadEntry("line", f"longer than {MAX_LINE_BYTES} bytes")
     given = parse_canonical(data, what="line")
     if "leaf" in given:
         require_members(given, "leaf", what="line")
@@ -92,15 +88,33 @@ def parse_line(data: bytes) -> EvidenceLine:
         require_members(given, "record", "signature", what="line")
         signature = bytes_of(given["signature"], "line.signature", length=SIGNATURE_BYTES)
         return RecordLine(_bytes(given["record"], "line.record"), signature)
-    name = "header" if "header" in given else "key_rotation"
-    require_members(given, name, "log_proof", what="line")
-    entry = _bytes(given[name], f"line.{name}")
+    require_members(given, "header", "log_proof", what="line")
     try:
         proof = LogProof.parse(text_of(given["log_proof"], "line.log_proof"))
     except (BadNote, BadProof) as error:
         raise BadEntry("line.log_proof", error.reason) from None
-    return BatchLine(entry, proof) if name == "header" else RotationLine(entry, proof)
+    return BatchLine(_bytes(given["header"], "line.header"), proof)
+
+
+def key_line(entry: KeyEntry) -> bytes:
+    """A line of `keys.jsonl`, without its line feed."""
+    return canonical_json(entry.document())
+
+
+def parse_key_line(data: bytes) -> KeyEntry:
+    """The key-rotation entry and proof that a line of `keys.jsonl` holds.
+
+    Raises:
+        BadEntry: another form.
+    """
+    try:
+        return KeyEntry.parse(parse_canonical(data, what="line"), "line")
+    except (BadNote, BadProof) as error:
+        raise BadEntry("line.log_proof", error.reason) from None
 
 
 def _bytes(value: object, field: str) -> bytes:
-    return text_of(value, field).encode()
+    try:
+        return text_of(value, field).encode()
+    except UnicodeEncodeError:
+        raise BadEntry(field, "a lone surrogate") from None

@@ -10,10 +10,10 @@ from app.receipts.log import LogReader, LogWriter, rotations_until
 from app.receipts.log_repository import LogRepository
 from app.receipts.sequencer import LogTerms, Sequencer
 from ledger.checkpoint import LogProof
-from ledger.export_evidence import RotationLine
 from ledger.log_entry import EntryKind
 from ledger.manifest import ExportManifest
 from ledger.merkle import LogIndex
+from ledger.receipt import KeyEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class ExportLog:
         """Return the log's name."""
         return self._terms.origin
 
-    async def rotations(self, size: int) -> list[RotationLine]:
+    async def rotations(self, size: int) -> list[KeyEntry]:
         """Return the key rotations of a log of `size`, each with its proof, in order."""
         async with self._database.transaction() as tx:
             found = await rotations_until(LogRepository(tx), size)
-        return [RotationLine(each.entry, await self.proof(each.index)) for each in found]
+        return [KeyEntry(each.entry, await self.proof(each.index)) for each in found]
 
     async def proof(self, index: int) -> LogProof:
         """Return an entry's proof for the checkpoint just after it."""

@@ -27,6 +27,7 @@ from ledger.export_evidence import (
     BatchLine,
     LeafLine,
     RecordLine,
+    key_line,
 )
 from ledger.manifest import ExportManifest
 from ledger.note import Note
@@ -160,7 +161,7 @@ class ExportService:
         rotations = await self._log.rotations(logged.proof.index)
         (folder / MANIFEST_FILE).write_bytes(note)
         (folder / MANIFEST_PROOF_FILE).write_bytes(logged.proof.text().encode())
-        (folder / KEYS_FILE).write_bytes(b"".join(each.encode() + b"\n" for each in rotations))
+        (folder / KEYS_FILE).write_bytes(b"".join(key_line(each) + b"\n" for each in rotations))
         finish(folder, order.target)
         return Export(manifest, order.target, logged.proof.index, logged.is_new)
 

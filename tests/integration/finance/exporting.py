@@ -8,8 +8,12 @@ from app.finance.export.interval import Interval
 from app.finance.export.log import ExportLog
 from app.finance.export.service import Export, ExportService, Order
 from app.finance.export.writer import Format
-from tests.integration.books import Books
-from tests.integration.receipts.conftest import DOMAIN, Archive
+from ledger.note import NoteSigner
+from ledger.verify.export import verify_export
+from ledger.verify.export_report import show
+from ledger.verify.policy import parse_policy
+from tests.integration.books import Books, wallet
+from tests.integration.receipts.conftest import DOMAIN, ORIGIN, Archive, seed
 
 NOVEMBER = Interval.month("2025-11")
 DECEMBER = Interval.month("2025-12")
@@ -52,3 +56,22 @@ class Exporter:
         self.owner.connection.execute(
             "UPDATE offpeak.transfer SET created_at = %s WHERE created_at > '2026-01-01'", (when,)
         )
+
+
+def policy(archive: Archive, *more: str) -> str:
+    """Return a policy that trusts the archive's first checkpoint key."""
+    key = NoteSigner(ORIGIN, seed("log")).verifier
+    lines = [
+        f"log {key}",
+        "quorum none",
+        f"domain {DOMAIN.chain_id} {DOMAIN.verifying_contract} {wallet(0xAB)}",
+        *more,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def verify(folder: Path, policy_text: str) -> tuple[int, dict[str, str]]:
+    """Return the exit code of `offpeak-verify export`, and what each step said."""
+    found = list(verify_export(str(folder), parse_policy(policy_text.encode())))
+    code = show(found, lambda _: None, as_json=False)
+    return code, {each.step: each.detail for each in found}
