@@ -17,6 +17,7 @@ from app.cli import (
     demo,
     dev,
     fetch,
+    finance,
     job,
     ledger,
     migrate,
@@ -125,6 +126,7 @@ app.add_typer(wallet.app, name="wallet")
 app.add_typer(job.app, name="job")
 app.add_typer(supplier.app, name="supplier")
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(finance.app, name="finance")
 if os.environ.get("OFFPEAK_ENVIRONMENT", "development") != "production":
     app.add_typer(dev.app, name="dev")
 

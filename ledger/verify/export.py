@@ -24,6 +24,7 @@ from ledger.log_entry import EntryKind, entry_leaf_hash
 from ledger.log_keys import MAX_KEYS, KeyTable
 from ledger.manifest import ExportManifest
 from ledger.note import MAX_NOTE_BYTES, Note
+from ledger.receipt import KeyEntry
 from ledger.verify import trust
 from ledger.verify.documents import reason_of
 from ledger.verify.errors import Refused
@@ -94,7 +95,7 @@ def verify_export(folder: str, policy: Policy) -> Iterator[ExportFinding]:
 
 
 def _keys(case: ExportCase) -> str:
-    entries = []
+    entries: list[KeyEntry] = []
     for line in lines_of(case.path(KEYS_FILE), MAX_LINE_BYTES):
         if len(entries) == MAX_KEYS:
             raise Refused(f"more than {MAX_KEYS} key entries")

@@ -85,7 +85,8 @@ class EvidenceCheck:
 
     def _batch(self, line: BatchLine, lines: Iterator[bytes]) -> Iterator[tuple[int, UsageRecord]]:
         header, index = self._header(line), line.log_proof.index
-        tree, whole = RootBuilder(), {}
+        tree = RootBuilder()
+        whole: dict[Address, list[int]] = {}
         before = self.count
         for place in range(header.start, header.end):
             data = next(lines, None)

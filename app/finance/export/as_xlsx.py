@@ -94,7 +94,8 @@ def _cell(sheet: WriteOnlyWorksheet, kind: Kind, value: Cell) -> object:
     if value is None:
         return None
     number = exact_number(kind, value)
-    cell = WriteOnlyCell(sheet, cell_text(kind, value) if number is None else number)
+    shown = cell_text(kind, value) if number is None else number
+    cell = WriteOnlyCell(sheet, shown)  # type: ignore[arg-type]  # the stubs know no Decimal
     if number is None:
         cell.data_type = "s"  # never a formula, whatever it begins with
     elif kind is Kind.AMOUNT:

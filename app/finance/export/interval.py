@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from app.finance.export.errors import BadInterval
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_MONTH = re.compile(r"([0-9]{4})-([0-9]{2})")
+_MONTH = re.compile(r"([1-9][0-9]{3})-(0[1-9]|1[0-2])")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
@@ -39,7 +39,7 @@ class Interval:
         """
         match = _MONTH.fullmatch(text)
         if match is None:
-            raise BadInterval(f"{text[:40]!r} is no month")
+            raise BadInterval(f"{text[:40]!r} is no month like 2026-11")
         year, month = int(match[1]), int(match[2])
         following = f"{year + month // 12:04d}-{month % 12 + 1:02d}-01"
         return cls.parse(f"{text}-01", following)
