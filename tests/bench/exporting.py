@@ -56,8 +56,7 @@ SELECT id, {ACCOUNT}, row_number() OVER mine, lag(id) OVER mine, digest, 400, 0,
   FROM made WINDOW mine AS (PARTITION BY payer ORDER BY n);
 INSERT INTO offpeak.transfer(ref, leg, debit, credit, amount, asset, created_at)
 SELECT id, 1, {ACCOUNT}, offpeak._account_id('fee', 'offpeak', %(asset)s), 43000, %(asset)s, at
-  FROM made;
-ANALYZE
+  FROM made
 """
 LAUNCHER = """
 import os, sys
@@ -79,6 +78,8 @@ async def fill(url: str, records: int) -> None:
     signer = RecordService(database, RecordSigner(seed("record"), DOMAIN))
     while await signer.sign_unsigned(2_000):
         pass
+    with psycopg.connect(url, autocommit=True) as owner:
+        owner.execute("ANALYZE")
     await Sequencer(database, terms(), BATCH).run_once()
     await database.dispose()
 
