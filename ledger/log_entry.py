@@ -5,7 +5,8 @@ no inner node as an entry. A record's leaf speaks of its digest and signature on
 be public while the records are their payers'.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Self
@@ -27,6 +28,7 @@ from ledger.strict_json import (
 
 HEADER_VERSION: Final = 1
 MAX_BATCH_RECORDS: Final = 1_000_000
+_KEY_ID = re.compile(r"[0-9a-f]{8}")
 MAX_ASSETS: Final = 64
 NO_HEADER: Final = bytes(32)
 """`previous_header` of the first batch."""
@@ -173,7 +175,7 @@ class BatchHeader:
         """The header that these bytes are.
 
         Raises:
-            BadEntry: another form, an empty batch, a wrong count, sums out of order.
+            BadEntry: another form, an empty batch, a wrong count, times or sums out of order.
         """
         given = parse_canonical(data, what="header")
         require_members(given, *_HEADER_MEMBERS, what="header")
@@ -199,6 +201,28 @@ class BatchHeader:
         )
         if not 0 < header.count <= MAX_BATCH_RECORDS or number("count") != header.count:
             raise BadEntry("header.count", "not the records from start to end")
-        if [each.asset for each in header.sums] != sorted({each.asset for each in header.sums}):
-            raise BadEntry("header.sums", "not one per asset, by address")
+        require_order(header.sums, "header.sums")
+        _require_sense(header)
         return header
+
+
+def require_order(sums: Sequence[AssetSums], field: str) -> None:
+    """Check that sums have their one order: one per asset, by the address's bytes.
+
+    Raises:
+        BadEntry: they have another.
+    """
+    if [each.asset for each in sums] != sorted({each.asset for each in sums}):
+        raise BadEntry(field, "not one per asset, by address")
+
+
+def _require_sense(header: BatchHeader) -> None:
+    """What no batch can lack, whatever it holds."""
+    if not header.sums:
+        raise BadEntry("header.sums", "records without an asset")
+    if header.first_at > header.last_at:
+        raise BadEntry("header.first_at", "after last_at")
+    if _KEY_ID.fullmatch(header.key_id) is None:
+        raise BadEntry("header.key_id", "not 8 lower-case hex digits")
+    if (header.start == 0) != (header.previous_header == NO_HEADER):
+        raise BadEntry("header.previous_header", "zero belongs to the batch that starts at 0")

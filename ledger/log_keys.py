@@ -108,7 +108,9 @@ class KeyTable:
             raise BadEntry("key-rotation.version", "not 1")
         listed = list_of(given["keys"], "key-rotation.keys", limit=MAX_KEYS)
         keys = tuple(_key(each, f"key-rotation.keys[{n}]") for n, each in enumerate(listed))
-        return cls(require_name(lines[1]), keys)
+        table = cls(require_name(lines[1]), keys)
+        _require_one_at_a_time(table)
+        return table
 
 
 def follow(
@@ -127,15 +129,19 @@ def follow(
         trusted: Keys believed from elsewhere.
 
     Raises:
-        BadEntry, BadNote: another form, another log, or not signed as it must be.
+        BadEntry, BadNote: another form, another log, a table whose last checkpoint key has ended,
+            or not signed as it must be.
     """
     note = Note.parse(entry)
     table = KeyTable.read(note)
     new = table.checkpoint_key(index + 1)
     if new is None:
         raise BadEntry("key-rotation", f"names no checkpoint key for size {index + 1}")
-    old = before.checkpoint_key(index) if before is not None else None
+    old = None
     if before is not None:
+        old = before.checkpoint_key(index)
+        if old is None:
+            raise BadEntry("key-rotation", f"no key was left that could change it at {index}")
         if before.origin != table.origin:
             raise BadEntry("key-rotation", f"of {table.origin}, not of {before.origin}")
         _require_growth(before, table, index)
@@ -146,6 +152,26 @@ def follow(
     if before is None and not set(signers) & set(trusted):
         raise BadNote("a key rotation signed by no key that is trusted")
     return table
+
+
+def _require_one_at_a_time(table: KeyTable) -> None:
+    """Each key stands there once; checkpoint keys are the log's own, end to end.
+
+    A gap would leave sizes that nobody may sign, an overlap sizes that two may.
+    """
+    if len({(each.role, each.key) for each in table.keys}) != len(table.keys):
+        raise BadEntry("key-rotation.keys", "one key twice")
+    last: LogKey | None = None
+    for each in table.keys:
+        if each.valid_until is not None and each.valid_until <= each.valid_from:
+            raise BadEntry("key-rotation.keys", "a key ends before it begins")
+        if each.role is KeyRole.RECORD:
+            continue
+        if VerifierKey.parse(each.key).name != table.origin:
+            raise BadEntry("key-rotation.keys", "a checkpoint key of another log")
+        if last is not None and last.valid_until != each.valid_from:
+            raise BadEntry("key-rotation.keys", "checkpoint keys with a gap or an overlap")
+        last = each
 
 
 def _require_growth(before: KeyTable, after: KeyTable, index: LogIndex) -> None:

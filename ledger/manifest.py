@@ -11,7 +11,7 @@ from typing import Final, Self
 
 from ledger.encoding import canonical_json
 from ledger.errors import BadEntry
-from ledger.log_entry import MAX_ASSETS, AssetSums
+from ledger.log_entry import MAX_ASSETS, AssetSums, require_order
 from ledger.note import Note, NoteSigner, require_name, sign_note
 from ledger.strict_json import (
     bytes_of,
@@ -26,6 +26,7 @@ from ledger.strict_json import (
 MANIFEST_LINE: Final = "offpeak/export-manifest@v1"
 MANIFEST_VERSION: Final = 1
 MAX_FILES: Final = 64
+_FORMAT = re.compile(r"[a-z0-9][a-z0-9.-]{0,31}")
 _FILE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 _MEMBERS: Final = (
     "version", "format", "from", "to", "filters", "first_batch", "last_batch", "log_size",
@@ -108,7 +109,7 @@ class ExportManifest:
         """What a note claims; believe it once a trusted key has signed it.
 
         Raises:
-            BadEntry: another form.
+            BadEntry: another form, or figures that cannot go together.
             BadNote: the origin cannot be one.
         """
         lines = note.text.split("\n")
@@ -147,6 +148,22 @@ class ExportManifest:
                 ExportFile.parse(each, f"manifest.files[{n}]") for n, each in enumerate(files)
             ),
         )
+        require_order(manifest.sums, "manifest.sums")
         if len({each.name for each in manifest.files}) != len(manifest.files):
             raise BadEntry("manifest.files", "one name twice")
+        _require_sense(manifest)
         return manifest
+
+
+def _require_sense(manifest: ExportManifest) -> None:
+    if _FORMAT.fullmatch(manifest.format) is None:
+        raise BadEntry("manifest.format", "not a plain name")
+    if manifest.from_at >= manifest.to_at:
+        raise BadEntry("manifest.to", "not after from")
+    first, last = manifest.first_batch, manifest.last_batch
+    if (first is None) != (last is None) or (first or 0) > (last or 0):
+        raise BadEntry("manifest.last_batch", "not both batches in order, or neither")
+    if (first is None) != (manifest.log_size == 0):
+        raise BadEntry("manifest.log_size", "0 is the size when there is no batch, and only then")
+    if (first is None) != (manifest.records == 0):
+        raise BadEntry("manifest.records", "0 when there is no batch, and only then")

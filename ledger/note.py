@@ -31,6 +31,7 @@ _ID_BYTES: Final = 4
 _KEY_BYTES: Final = 32
 _SIGNATURE_BYTES: Final = 64
 _TIME_BYTES: Final = 8
+_LATEST: Final = 2**63 - 1
 _VERIFIER_KEY = re.compile(r"([^+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)")
 _SIGNATURE_LINE = re.compile(r"— ([^ ]+) ([A-Za-z0-9+/=]+)")
 
@@ -155,15 +156,19 @@ class Note:
         """Which of the known keys signed, in the order of the lines; unknown lines are skipped.
 
         Raises:
-            BadNote: a line in the name of a known key is not its signature.
+            BadNote: a line in the name of a known key is not its signature, or two known keys
+                share name and id: whose line it is could not be told.
         """
-        by_id = {(key.name, key.id): key for key in known}
+        by_id: dict[tuple[str, bytes], VerifierKey] = {}
+        for key in known:
+            if by_id.setdefault((key.name, key.id), key) != key:
+                raise BadNote(f"two keys of {key.name} with the id {key.id.hex()}")
         found: list[VerifierKey] = []
         for line in self.signatures:
-            key = by_id.get((line.name, line.key_id))
-            if key is not None and key not in found:
-                _check(key, line.signature, self.text)
-                found.append(key)
+            signer = by_id.get((line.name, line.key_id))
+            if signer is not None and signer not in found:
+                _check(signer, line.signature, self.text)
+                found.append(signer)
         return tuple(found)
 
 
@@ -207,6 +212,8 @@ def _check(key: VerifierKey, signature: bytes, text: str) -> None:
     signed = text.encode()
     if key.kind == COSIGNATURE:
         time = int.from_bytes(signature[:_TIME_BYTES])
+        if time > _LATEST:
+            raise BadNote(f"a cosignature of {key.name} at a time above 2^63 - 1")
         signature = signature[_TIME_BYTES:]
         signed = f"cosignature/v1\ntime {time}\n".encode() + signed
     if len(signature) != _SIGNATURE_BYTES:

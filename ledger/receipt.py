@@ -101,7 +101,7 @@ class BatchPart:
         require_members(given, "header", "index", "proof", what=field)
         listed = list_of(given["proof"], f"{field}.proof", limit=MAX_BATCH_PROOF)
         return cls(
-            _utf8(text_of(given["header"], f"{field}.header"), f"{field}.header"),
+            text_of(given["header"], f"{field}.header").encode(),
             BatchIndex(integer_of(given["index"], f"{field}.index")),
             tuple(bytes_of(each, f"{field}.proof[{n}]") for n, each in enumerate(listed)),
         )
@@ -120,12 +120,12 @@ class KeyEntry:
 
     @classmethod
     def parse(cls, value: object, field: str) -> Self:
-        """Raises BadEntry, BadProof, BadNote: another form."""
+        """Raises BadEntry: another form."""
         given = object_of(value, field)
         require_members(given, "entry", "log_proof", what=field)
         return cls(
-            _utf8(text_of(given["entry"], f"{field}.entry"), f"{field}.entry"),
-            LogProof.parse(text_of(given["log_proof"], f"{field}.log_proof")),
+            text_of(given["entry"], f"{field}.entry").encode(),
+            _log_proof(given["log_proof"], f"{field}.log_proof"),
         )
 
 
@@ -214,8 +214,6 @@ class Receipt:
             return cls._parse(parse_object(data, what="receipt"))
         except BadEntry as error:
             raise BadReceipt(error.field, error.reason) from None
-        except (BadNote, BadProof) as error:
-            raise BadReceipt("log_proof", error.reason) from None
 
     @classmethod
     def _parse(cls, given: Mapping[str, object]) -> Self:
@@ -238,14 +236,14 @@ class Receipt:
             acceptance=SignedMessage.parse(given["acceptance"], "acceptance"),
             supplier=None if supplier is None else SupplierPart.parse(supplier, "supplier"),
             batch=None if batch is None else BatchPart.parse(batch, "batch"),
-            log_proof=None if proof is None else LogProof.parse(text_of(proof, "log_proof")),
+            log_proof=None if proof is None else _log_proof(proof, "log_proof"),
             keys=tuple(KeyEntry.parse(each, f"keys[{n}]") for n, each in enumerate(listed)),
             opening=None if opening is None else Opening.parse(opening, "opening"),
         )
 
 
-def _utf8(text: str, field: str) -> bytes:
+def _log_proof(value: object, field: str) -> LogProof:
     try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise BadEntry(field, "a lone surrogate") from None
+        return LogProof.parse(text_of(value, field))
+    except (BadNote, BadProof) as error:
+        raise BadEntry(field, error.reason) from None

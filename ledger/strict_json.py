@@ -92,10 +92,14 @@ def text_of(value: object, field: str) -> str:
     """The text itself.
 
     Raises:
-        BadEntry: not a text.
+        BadEntry: not a text, or one with a lone surrogate, which has no bytes to sign or hash.
     """
     if not isinstance(value, str):
         raise BadEntry(field, "not a text")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise BadEntry(field, "a lone surrogate") from None
     return value
 
 
@@ -175,18 +179,22 @@ def _fraction(text: str) -> float:
 
 
 def _small_integer(text: str) -> int:
+    if text == "-0":
+        raise _Refused("-0 is no integer")
     if len(text) > 17 or abs(int(text)) > 2**53 - 1:
         raise _Refused("a number above 2^53 - 1")
     return int(text)
 
 
 def _depth(text: str) -> int:
-    """How deep brackets nest outside of strings, in time that grows with the text's length."""
+    """How deep brackets nest outside of strings, read no further than beyond `MAX_DEPTH`."""
     deepest = depth = 0
-    for match in _TOKEN.finditer(text):
-        sign = match[0]
+    for token in _TOKEN.finditer(text):
+        sign = text[token.start()]
         if sign in "[{":
             depth += 1
+            if depth > MAX_DEPTH:
+                return depth
             deepest = max(deepest, depth)
         elif sign in "]}":
             depth -= 1

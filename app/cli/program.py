@@ -20,9 +20,11 @@ from app.cli import (
     finance,
     job,
     ledger,
+    log,
     migrate,
     models,
     quote,
+    receipt,
     serve,
     supplier,
     up,
@@ -125,8 +127,10 @@ for name, function, example in (
 app.add_typer(wallet.app, name="wallet")
 app.add_typer(job.app, name="job")
 app.add_typer(supplier.app, name="supplier")
+app.add_typer(receipt.app, name="receipt")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(finance.app, name="finance")
+app.add_typer(log.app, name="log")
 if os.environ.get("OFFPEAK_ENVIRONMENT", "development") != "production":
     app.add_typer(dev.app, name="dev")
 
