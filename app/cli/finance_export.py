@@ -49,18 +49,18 @@ def export(
     From --from up to but not including --to, UTC. The manifest is signed and logged; a rerun makes
     the same bytes. Check the folder anywhere with `offpeak-verify export`.
     """
-    from app.finance.export.interval import Interval  # noqa: PLC0415  # --help does without
-    from app.finance.export.service import Order  # noqa: PLC0415
+    from app.finance.export.service import Order  # noqa: PLC0415  # --help does without
     from app.finance.export.writer import Format  # noqa: PLC0415
+    from app.finance.interval import month_interval, parse_interval  # noqa: PLC0415
 
     if format_name not in FORMATS:
         raise BadInput(f"--format {format_name}: one of {', '.join(FORMATS)}")
     if month is not None and (start is not None or end is not None):
         raise BadInput("--month stands for --from and --to; give one or the other")
     if month is not None:
-        interval = Interval.month(month)
+        interval = month_interval(month)
     elif start is not None and end is not None:
-        interval = Interval.parse(start, end)
+        interval = parse_interval(start, end)
     else:
         raise BadInput("which interval? --month 2026-11, or --from and --to")
     order = Order(

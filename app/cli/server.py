@@ -1,6 +1,8 @@
 """Settings for the commands that work on a gateway's own stores."""
 
 import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +11,7 @@ from app.cli.options import UP_FILE
 
 if TYPE_CHECKING:
     from app.config import Settings
+    from app.db.engine import Database
 
 SETTINGS_FILE = "settings.env"
 """`offpeak up` keeps the effective settings of its home here, mode 0600."""
@@ -46,3 +49,29 @@ def require_development(settings: "Settings", command: str) -> None:
     """Return in development; DevelopmentOnly anywhere else."""
     if not settings.is_development:
         raise DevelopmentOnly(command)
+
+
+@asynccontextmanager
+async def operator_database(home: Path) -> "AsyncGenerator[tuple[Database, Settings]]":
+    """Yield the operator's database and the settings."""
+    from app.db.engine import OPERATOR_ROLE, open_database  # noqa: PLC0415  # --help does without
+
+    settings = store_settings(home)
+    database = open_database(settings.operator_url, pool_size=1, role=OPERATOR_ROLE)
+    try:
+        yield database, settings
+    finally:
+        await database.dispose()
+
+
+@asynccontextmanager
+async def reader_database(home: Path) -> "AsyncGenerator[tuple[Database, Settings]]":
+    """Yield the application's database, for commands that only read, and the settings."""
+    from app.db.engine import open_database  # noqa: PLC0415  # --help does without
+
+    settings = store_settings(home)
+    database = open_database(settings.database_url.get_secret_value(), pool_size=1)
+    try:
+        yield database, settings
+    finally:
+        await database.dispose()

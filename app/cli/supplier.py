@@ -15,8 +15,6 @@ from app.cli.output import Output
 if TYPE_CHECKING:
     from app.capacity.supplier_list import SupplierLine
     from app.capacity.suppliers import SupplierService
-    from app.config import Settings
-    from app.db.engine import Database
 
 app = typer.Typer(help="Who may serve: suppliers and their agents.", no_args_is_help=True)
 
@@ -105,6 +103,7 @@ async def registered(home: Path, name: str, device_key: bytes) -> list[tuple[str
 async def listed(home: Path) -> "list[SupplierLine]":
     """Return every registered agent."""
     from app.capacity.supplier_list import list_suppliers  # noqa: PLC0415  # --help does without
+    from app.cli.server import operator_database  # noqa: PLC0415
 
     async with operator_database(home) as (database, _), database.statement() as tx:
         return await list_suppliers(tx)
@@ -126,21 +125,8 @@ async def change(home: Path, supplier: str, act: str) -> None:
 async def suppliers(home: Path) -> "AsyncGenerator[SupplierService]":
     """Yield the service on the database of the settings."""
     from app.capacity.suppliers import SupplierService  # noqa: PLC0415  # --help does without
+    from app.cli.server import operator_database  # noqa: PLC0415
     from ledger.encoding import parse_address  # noqa: PLC0415
 
     async with operator_database(home) as (database, settings):
         yield SupplierService(database, asset=parse_address(settings.token_address))
-
-
-@asynccontextmanager
-async def operator_database(home: Path) -> "AsyncGenerator[tuple[Database, Settings]]":
-    """Yield the operator's database and the settings."""
-    from app.cli.server import store_settings  # noqa: PLC0415  # --help does without
-    from app.db.engine import OPERATOR_ROLE, open_database  # noqa: PLC0415
-
-    settings = store_settings(home)
-    database = open_database(settings.operator_url, pool_size=1, role=OPERATOR_ROLE)
-    try:
-        yield database, settings
-    finally:
-        await database.dispose()

@@ -32,7 +32,8 @@ from ledger.receipt import (
 EVIDENCE = text(
     "SELECT a.message, a.signature, a.quote, a.quote_signature, j.id AS job_id, j.request,"
     " j.result, u.leaf_index, l.statement, l.statement_signature, g.device_key"
-    " FROM offpeak.usage_record u JOIN offpeak.job j ON j.id = u.record_id"
+    " FROM offpeak.usage_record u LEFT JOIN offpeak.correction c ON c.record_id = u.record_id"
+    " JOIN offpeak.job j ON j.id = coalesce(c.job_id, u.record_id)"
     " JOIN offpeak.request_authorization a ON a.digest = j.authorization_digest"
     " LEFT JOIN offpeak.lease l ON l.job_id = j.id AND l.state = 'done' AND l.statement IS NOT NULL"
     " LEFT JOIN offpeak.agent g ON g.id = l.agent_id"

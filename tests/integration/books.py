@@ -228,6 +228,25 @@ class Books:
         )
         return str(row.code)
 
+    def correct(
+        self,
+        record: UUID,
+        charge: int,
+        *,
+        correction: UUID | None = None,
+        because: str = "a test",
+    ) -> str:
+        """Charge less for a record, as the operator; return the code."""
+        with self.as_operator():
+            row = self.one(
+                "SELECT offpeak.correct_record(%s, %s, %s, %s) AS code",
+                correction or uuid4(),
+                record,
+                charge,
+                because,
+            )
+        return str(row.code)
+
     def reassign(
         self,
         lease_id: UUID,

@@ -35,7 +35,8 @@ SELECT u.record_id,
 CREATE VIEW offpeak.booked_transfer AS
 SELECT t.ref, t.leg,
        greatest(t.created_at, (SELECT max(p.ends_at) FROM offpeak.accounting_period p
-                                WHERE p.closed_xid <= t.xid)) AS booked_at
+                                WHERE p.closed_xid <= t.xid)) AS booked_at,
+       t.debit, t.credit, t.amount, t.asset, t.created_at
   FROM offpeak.transfer t;
 
 -- The closed periods with the marks of the next one: whoever came between the two missed this one last.
@@ -67,13 +68,14 @@ $$;
 
 -- The transfers booked in p_from <= booked_at < p_to, likewise: in time by created_at, late by xid.
 CREATE FUNCTION offpeak.booked_transfers(p_from timestamptz, p_to timestamptz)
-RETURNS TABLE(ref uuid, leg smallint, booked_at timestamptz) LANGUAGE sql STABLE AS $$
-  SELECT t.ref, t.leg, t.created_at FROM offpeak.transfer t
+RETURNS TABLE(ref uuid, leg smallint, booked_at timestamptz, debit uuid, credit uuid, amount bigint, asset text,
+              created_at timestamptz) LANGUAGE sql STABLE AS $$
+  SELECT t.ref, t.leg, t.created_at, t.debit, t.credit, t.amount, t.asset, t.created_at FROM offpeak.transfer t
    WHERE t.created_at >= p_from AND t.created_at < p_to
      AND NOT EXISTS (SELECT FROM offpeak.accounting_period p
                       WHERE p.closed_xid <= t.xid AND p.ends_at > t.created_at)
   UNION ALL
-  SELECT t.ref, t.leg, c.ends_at FROM offpeak.period_closing c
+  SELECT t.ref, t.leg, c.ends_at, t.debit, t.credit, t.amount, t.asset, t.created_at FROM offpeak.period_closing c
     JOIN offpeak.transfer t ON t.xid >= c.xid
      AND t.xid < coalesce(c.next_xid, '18446744073709551615'::xid8) AND t.created_at < c.ends_at
    WHERE c.ends_at >= p_from AND c.ends_at < p_to
@@ -87,7 +89,7 @@ BEGIN
   v_start := (p_name || '-01')::timestamp AT TIME ZONE 'UTC';
   v_end := ((p_name || '-01')::timestamp + interval '1 month') AT TIME ZONE 'UTC';
   IF clock_timestamp() < v_end THEN RETURN 'not_over'; END IF;
-  PERFORM pg_advisory_xact_lock(hashtextextended('offpeak.receipt_log', 0));
+  PERFORM offpeak._lock_log();
   IF EXISTS (SELECT FROM offpeak.accounting_period p WHERE p.state = 'closed' AND p.ends_at > v_end) THEN
     RETURN 'later_closed';
   END IF;
@@ -117,7 +119,7 @@ CREATE FUNCTION offpeak.close_period(p_name text)
 RETURNS TABLE(code text, n bigint) LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE v offpeak.accounting_period; v_open_from timestamptz; s record;
 BEGIN
-  PERFORM pg_advisory_xact_lock(hashtextextended('offpeak.receipt_log', 0));
+  PERFORM offpeak._lock_log();
   SELECT * INTO v FROM offpeak.accounting_period p WHERE p.name = p_name FOR UPDATE;
   IF v.state = 'closed' THEN RETURN QUERY SELECT 'ok', 0::bigint; RETURN; END IF;
   IF v.state IS DISTINCT FROM 'soft-closed' THEN RETURN QUERY SELECT 'not_soft_closed', 0::bigint; RETURN; END IF;

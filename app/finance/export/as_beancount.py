@@ -14,11 +14,11 @@ class BeancountWriter(Writer):
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
-        self._opens = journal.day_before(scope.interval)
+        self._opens = journal.day_before(scope.from_at)
         self._assets: set[Address] = set()
         self._opened = ""
         self._file = (scope.folder / "offpeak.beancount").open("w", encoding="utf-8", newline="\n")
-        start, end = time_text(scope.interval.start), time_text(scope.interval.end)
+        start, end = time_text(scope.from_at), time_text(scope.to_at)
         self._file.write(
             f'option "title" "OFFPEAK {start} to {end}"\n'
             f"{self._opens} open {journal.OPENING_ACCOUNT}\n"
@@ -27,7 +27,7 @@ class BeancountWriter(Writer):
     def accounts(self, rows: Iterable[AccountRow]) -> None:
         """Open accounts, bring their balances forward and assert them."""
         write, opens = self._file.write, self._opens
-        first = journal.day(self._scope.interval.start)
+        first = journal.day(self._scope.from_at)
         for row in rows:
             name, token = journal.account_name(row.party), journal.commodity(row.asset)
             if row.asset not in self._assets:
@@ -61,7 +61,7 @@ class BeancountWriter(Writer):
 
     def closing(self, rows: Iterable[AccountRow]) -> None:
         """Assert the balances after the last day."""
-        after = journal.day_after(self._scope.interval)
+        after = journal.day_after(self._scope.to_at - 1)
         for row in rows:
             name, token = journal.account_name(row.party), journal.commodity(row.asset)
             self._file.write(

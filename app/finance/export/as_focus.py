@@ -12,9 +12,10 @@ from typing import Final
 from app.finance.export import journal
 from app.finance.export.as_csv import CsvFile
 from app.finance.export.focus_rules import COLUMNS, check_row
-from app.finance.export.interval import Interval
 from app.finance.export.rows import RecordRow
 from app.finance.export.writer import Scope, Writer
+from app.finance.interval import month_interval
+from app.kit.clock import unix_seconds
 from ledger.encoding import uuid_from_bytes32
 from ledger.export_row import FORMULA_SIGNS, caip10, net_amount, time_text
 from ledger.usage import Outcome
@@ -58,9 +59,10 @@ def focus_row(row: RecordRow, chain_id: int) -> dict[str, str]:
     record = row.record
     cost = journal.amount_text(net_amount(record))
     payer, token = caip10(chain_id, record.payer), journal.commodity(record.asset)
-    period = Interval.month(datetime.fromtimestamp(row.booked_at, UTC).strftime("%Y-%m"))
+    period = month_interval(datetime.fromtimestamp(row.booked_at, UTC).strftime("%Y-%m"))
+    period_start, period_end = unix_seconds(period.start), unix_seconds(period.end)
     is_correction = record.outcome is Outcome.CORRECTION
-    corrects_earlier = row.corrected_at is not None and row.corrected_at < period.start
+    corrects_earlier = row.corrected_at is not None and row.corrected_at < period_start
     price = "" if is_correction else cost
     revision = "0x" + record.model_revision.hex()
     return {
@@ -68,8 +70,8 @@ def focus_row(row: RecordRow, chain_id: int) -> dict[str, str]:
         "BillingAccountId": payer,
         "BillingAccountName": payer,
         "BillingCurrency": "USD",
-        "BillingPeriodEnd": time_text(period.end),
-        "BillingPeriodStart": time_text(period.start),
+        "BillingPeriodEnd": time_text(period_end),
+        "BillingPeriodStart": time_text(period_start),
         "ChargeCategory": "Usage",
         "ChargeClass": "Correction" if corrects_earlier else "",
         "ChargeDescription": f"{record.outcome.name.lower()} inference request",

@@ -14,12 +14,12 @@ class HledgerWriter(Writer):
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
-        self._opens = journal.day_before(scope.interval)
-        self._last = journal.last_day(scope.interval)
+        self._opens = journal.day_before(scope.from_at)
+        self._last = journal.day(scope.to_at - 1)
         self._assets: set[Address] = set()
         self._declared = ""
         self._file = (scope.folder / "offpeak.journal").open("w", encoding="utf-8", newline="\n")
-        start, end = time_text(scope.interval.start), time_text(scope.interval.end)
+        start, end = time_text(scope.from_at), time_text(scope.to_at)
         self._file.write(
             f"; OFFPEAK {start} to {end}\ndecimal-mark .\naccount {journal.OPENING_ACCOUNT}\n"
         )

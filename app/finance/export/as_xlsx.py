@@ -7,7 +7,7 @@ more digits is written as text, exactly; so is every id. Zip times and propertie
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Final
@@ -105,7 +105,7 @@ def _cell(sheet: WriteOnlyWorksheet, kind: Kind, value: Cell) -> object:
 
 def _naive(scope: Scope) -> datetime:
     """Return the interval's end as the library wants times."""
-    return scope.interval.ends_at.replace(tzinfo=None)
+    return datetime.fromtimestamp(scope.to_at, UTC).replace(tzinfo=None)
 
 
 def _without_times(source: Path, target: Path, modified: bytes) -> None:

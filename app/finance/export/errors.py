@@ -1,7 +1,7 @@
 """Why an export is not made.
 
 * ExportError
-  - BadInterval, IntervalOpen, RecordsPending, TooManyRows
+  - IntervalOpen, RecordsPending, TooManyRows
   - ExportExists, ExportBusy, ExportContradicts, LibraryMissing
 """
 
@@ -14,13 +14,6 @@ class ExportError(Exception):
 
     code: ClassVar[str]
     next_step: str = ""
-
-
-class BadInterval(ExportError):
-    """Not a half-open interval of UTC times."""
-
-    code = "bad-interval"
-    next_step = "--from 2026-11-01 --to 2026-12-01, or --month 2026-11; --to is not included"
 
 
 class IntervalOpen(ExportError):

@@ -5,15 +5,15 @@ wallets and suppliers a liability, its fees are income.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
-from app.finance.export.interval import Interval
 from app.finance.export.rows import Party
 from ledger.accounts import AccountKind
 from ledger.encoding import Address
 from ledger.money import Nano, format_amount
 
+_DAY_SECONDS: Final = 86_400
 OPENING_ACCOUNT: Final = "Equity:Opening-Balances"
 _ROOTS: Final[Mapping[AccountKind, str]] = {
     AccountKind.WALLET: "Liabilities:Wallets",
@@ -49,17 +49,11 @@ def day(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d")
 
 
-def day_before(interval: Interval) -> str:
-    """Return the date on which opening balances stand."""
-    return (interval.starts_at - timedelta(days=1)).strftime("%Y-%m-%d")
+def day_before(seconds: int) -> str:
+    """Return the date before that of a moment."""
+    return day(seconds - _DAY_SECONDS)
 
 
-def last_day(interval: Interval) -> str:
-    """Return the date of the interval's last second."""
-    return day(interval.end - 1)
-
-
-def day_after(interval: Interval) -> str:
-    """Return the date after the last day."""
-    at = datetime.fromtimestamp(interval.end - 1, UTC) + timedelta(days=1)
-    return at.strftime("%Y-%m-%d")
+def day_after(seconds: int) -> str:
+    """Return the date after that of a moment."""
+    return day(seconds + _DAY_SECONDS)

@@ -13,8 +13,8 @@ from psycopg.rows import namedtuple_row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.finance.export.errors import ExportContradicts
-from app.finance.export.interval import Interval
 from app.finance.export.rows import AccountRow, BatchPlace, Leaf, Party, RecordRow, TransferRow
+from app.finance.interval import Interval
 from app.receipts.record import usage_record_of
 from app.receipts.repository import stored_record
 from ledger.accounts import AccountKind
@@ -102,7 +102,7 @@ class ExportSource:
         """Take a REPEATABLE READ view and the domain that records are signed under."""
         self._view = view
         self._domain = domain
-        self._given: dict[str, object] = {"start": interval.starts_at, "end": interval.ends_at}
+        self._given: dict[str, object] = {"start": interval.start, "end": interval.end}
 
     async def extent(self) -> Extent:
         """Return counts and the database's time."""

@@ -11,12 +11,13 @@ from sqlalchemy import text
 from app.db.engine import Database
 from app.finance.export.errors import ExportExists, IntervalOpen, RecordsPending, TooManyRows
 from app.finance.export.folder import files_of, finish, unfinished
-from app.finance.export.interval import Interval
 from app.finance.export.log import ExportLog
 from app.finance.export.repository import ExportSource, Extent
 from app.finance.export.rows import BatchPlace, Leaf, Totals
 from app.finance.export.writer import MAX_SHEET_ROWS, Format, Scope, Writer
 from app.finance.export.writers import open_writer
+from app.finance.interval import Interval
+from app.kit.clock import unix_seconds
 from ledger.encoding import Domain
 from ledger.errors import LedgerError
 from ledger.export_evidence import (
@@ -49,6 +50,16 @@ class Order:
     format: Format
     target: Path
     allow_open: bool = False
+
+    @property
+    def from_at(self) -> int:
+        """Return the interval's first second, in unix seconds."""
+        return unix_seconds(self.interval.start)
+
+    @property
+    def to_at(self) -> int:
+        """Return the second after its last."""
+        return unix_seconds(self.interval.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +126,7 @@ class ExportService:
     async def _checked(self, source: ExportSource, order: Order) -> Extent:
         extent = await source.extent()
         if not order.allow_open:
-            missing = order.interval.end + SETTLING_SECONDS - extent.now
+            missing = order.to_at + SETTLING_SECONDS - extent.now
             if missing > 0:
                 raise IntervalOpen(missing)
             if extent.pending:
@@ -128,7 +139,7 @@ class ExportService:
     async def _write(
         self, source: ExportSource, order: Order, folder: Path, advance: Advance
     ) -> _Found:
-        scope = Scope(folder, order.interval, self._domain.chain_id)
+        scope = Scope(folder, order.from_at, order.to_at, self._domain.chain_id)
         found = _Found(Totals())
         with (
             (folder / EVIDENCE_FILE).open("wb") as evidence,
@@ -174,8 +185,8 @@ class ExportService:
         return ExportManifest(
             origin=self._log.origin,
             format=order.format,
-            from_at=order.interval.start,
-            to_at=order.interval.end,
+            from_at=order.from_at,
+            to_at=order.to_at,
             filters=filters,
             first_batch=found.first_batch,
             last_batch=found.last_batch,
@@ -218,5 +229,5 @@ def require_same_order(order: Order) -> None:
     except (OSError, LedgerError):
         raise ExportExists(order.target) from None
     found = (manifest.format, manifest.from_at, manifest.to_at)
-    if found != (order.format, order.interval.start, order.interval.end):
+    if found != (order.format, order.from_at, order.to_at):
         raise ExportExists(order.target)

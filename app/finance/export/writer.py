@@ -11,7 +11,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from app.finance.export.interval import Interval
 from app.finance.export.rows import AccountRow, RecordRow, TransferRow
 
 MAX_SHEET_ROWS: Final = 1_048_575
@@ -32,10 +31,11 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a writer knows of the export: where it writes, the interval, the chain."""
+    """What a writer knows of the export: where it writes, the half-open interval, the chain."""
 
     folder: Path
-    interval: Interval
+    from_at: int
+    to_at: int
     chain_id: int
 
 

@@ -7,7 +7,10 @@ SELECT x.id::text, x.parent, 'missing'
          WHERE NOT EXISTS (SELECT FROM offpeak.wallet_balance w WHERE w.account_id = h.account_id)
         UNION ALL
         SELECT u.record_id, 'resolution of record' FROM offpeak.usage_record u
-         WHERE NOT EXISTS (SELECT FROM offpeak.hold_resolution r WHERE r.hold_id = u.record_id)
+         WHERE u.outcome <> 4 AND NOT EXISTS (SELECT FROM offpeak.hold_resolution r WHERE r.hold_id = u.record_id)
+        UNION ALL
+        SELECT c.record_id, 'job of correction' FROM offpeak.correction c
+         WHERE NOT EXISTS (SELECT FROM offpeak.job j WHERE j.id = c.job_id)
         UNION ALL
         SELECT c.lease_id, 'lease of cost' FROM offpeak.cost_entry c
          WHERE c.kind <> 'overhead' AND NOT EXISTS (SELECT FROM offpeak.lease l WHERE l.id = c.lease_id)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from app.finance.export.folder import files_of
-from app.finance.export.interval import Interval
 from app.finance.export.log import ExportLog
 from app.finance.export.service import Export, ExportService, Order
 from app.finance.export.writer import Format
+from app.finance.interval import Interval, month_interval
 from ledger.export_evidence import KEYS_FILE, MANIFEST_FILE, MANIFEST_PROOF_FILE
 from ledger.manifest import ExportManifest
 from ledger.note import Note, NoteSigner
@@ -23,8 +23,8 @@ from tests.integration.receipts.conftest import DOMAIN, ORIGIN, Archive, archive
 
 __all__ = ["archive", "exporter"]
 
-NOVEMBER = Interval.month("2025-11")
-DECEMBER = Interval.month("2025-12")
+NOVEMBER = month_interval("2025-11")
+DECEMBER = month_interval("2025-12")
 
 
 def at(text: str) -> datetime:

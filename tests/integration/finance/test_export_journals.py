@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.finance.export.interval import Interval
 from app.finance.export.writer import Format
+from app.finance.interval import parse_interval
 from tests.integration.finance.exporting import Exporter, archive, exporter
 
 __all__ = ["archive", "exporter"]
@@ -77,8 +77,8 @@ async def test_any_interval_adds_up_and_closes_where_the_next_one_opens(
 ) -> None:
     cut = "2025-11-30T23:59:59Z"
     for name, interval in (
-        ("before", Interval.parse("2025-10-31T12:00:00Z", cut)),
-        ("after", Interval.parse(cut, "2025-12-02T01:02:03Z")),
+        ("before", parse_interval("2025-10-31T12:00:00Z", cut)),
+        ("after", parse_interval(cut, "2025-12-02T01:02:03Z")),
     ):
         await exporter.export(tmp_path / name, kind, interval)
     found = {}

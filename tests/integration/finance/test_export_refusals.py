@@ -15,8 +15,8 @@ from app.finance.export.errors import (
     TooManyRows,
 )
 from app.finance.export.folder import unfinished
-from app.finance.export.interval import Interval
 from app.finance.export.writer import Format
+from app.finance.interval import month_interval, parse_interval
 from tests.integration.books import wallet
 from tests.integration.finance.exporting import (
     DECEMBER,
@@ -43,7 +43,7 @@ async def size(exporter: Exporter) -> int:
 async def test_an_interval_that_is_not_over_is_refused_unless_that_is_wanted(
     exporter: Exporter, tmp_path: Path
 ) -> None:
-    future = Interval.parse("2025-11-01", "2099-01-01")
+    future = parse_interval("2025-11-01", "2099-01-01")
     with pytest.raises(IntervalOpen):
         await exporter.export(tmp_path / "open", interval=future)
     assert names(tmp_path) == []
@@ -158,7 +158,7 @@ async def test_rows_that_contradict_what_was_sealed_are_not_exported(
 
 
 async def test_an_empty_interval_is_an_export_too(exporter: Exporter, tmp_path: Path) -> None:
-    made = await exporter.export(tmp_path / "out", interval=Interval.month("2025-09"))
+    made = await exporter.export(tmp_path / "out", interval=month_interval("2025-09"))
     assert (made.manifest.records, made.manifest.log_size) == (0, 0)
     assert (made.manifest.first_batch, made.manifest.last_batch) == (None, None)
     assert verify(tmp_path / "out", policy(exporter.archive))[0] == 0
@@ -172,7 +172,7 @@ async def test_days_add_up_to_their_month(exporter: Exporter, tmp_path: Path) ->
         ("2025-11-02", "2025-11-30"),
         ("2025-11-30", "2025-12-01"),
     ):
-        interval = Interval.parse(start, end)
+        interval = parse_interval(start, end)
         parts.append((await exporter.export(tmp_path / start, interval=interval)).manifest)
     assert sum(part.records for part in parts) == whole.records
     assert sum(part.transfers for part in parts) == whole.transfers

@@ -32,8 +32,29 @@ CORRUPTIONS = {
     "active-lease": "UPDATE offpeak.lease SET state = 'active', ended_at = NULL WHERE attempt = 1",
     "orphans": "DELETE FROM offpeak.request_authorization",
     "wallet-last-record": "UPDATE offpeak.wallet_balance SET payer_seq = payer_seq + 1",
+    "correction": "UPDATE offpeak.usage_record SET input_tokens = 9 WHERE outcome = 4",
+    "refund-transfer": "UPDATE offpeak.transfer SET amount = amount + 1 WHERE ref IN"
+    " (SELECT record_id FROM offpeak.correction)",
     "charge-of-usage": "UPDATE offpeak.usage_record SET input_tokens = 2000000 WHERE outcome = 1",
 }
+
+REFUND = "ref = (SELECT record_id FROM offpeak.correction)"
+SOMEBODY_ELSE = f"(SELECT id FROM offpeak.account WHERE owner = '{wallet(2)}')"
+PLANTED = (
+    ("correction", "UPDATE offpeak.correction SET job_id = record_id"),
+    ("orphans", "UPDATE offpeak.correction SET job_id = record_id"),
+    ("correction", "UPDATE offpeak.correction SET corrects = gen_random_uuid()"),
+    ("correction", "DELETE FROM offpeak.correction"),
+    ("transfer-parties", "DELETE FROM offpeak.correction"),
+    ("correction", "DELETE FROM offpeak.usage_record WHERE outcome = 4"),
+    ("correction", "UPDATE offpeak.usage_record SET held = 701, charge = 301 WHERE outcome = 4"),
+    ("wallet-last-record", "DELETE FROM offpeak.usage_record WHERE outcome = 4"),
+    ("refund-transfer", f"UPDATE offpeak.transfer SET credit = {SOMEBODY_ELSE} WHERE {REFUND}"),
+    ("transfer-parties", f"UPDATE offpeak.transfer SET credit = {SOMEBODY_ELSE} WHERE {REFUND}"),
+    ("refund-transfer", f"DELETE FROM offpeak.transfer WHERE {REFUND}"),
+    ("wallet-balance", f"DELETE FROM offpeak.transfer WHERE {REFUND}"),
+)
+"""Rules, and errors in a correction that break them."""
 
 
 @pytest.fixture
@@ -45,7 +66,7 @@ async def database(fresh_database_url: str) -> AsyncIterator[Database]:
 
 @pytest.fixture
 def busy_books(fresh_database_url: str) -> Iterator[Books]:
-    """Books with a settled, a failed and a running job."""
+    """Books with a settled job that was corrected, a failed and a running one."""
     with Books(fresh_database_url) as books:
         books.fund(BUYER, 10_000)
         seller = books.seller(4, ask=100_000)
@@ -56,6 +77,7 @@ def busy_books(fresh_database_url: str) -> Iterator[Books]:
         settled, failed, _running = books.accept(orders)
         assert books.settle([settled], 700) == ["ok"]
         books.end(failed.job_id, paid=True)
+        assert books.correct(settled.job_id, 300) == "ok"
         yield books
 
 
@@ -65,7 +87,7 @@ async def test_books_in_use_are_clean(busy_books: Books, database: Database) -> 
     report = await LedgerCheck(database).run_and_halt()
 
     assert report.is_clean, report.summary()
-    assert (report.totals.holds, report.totals.open_holds, report.totals.records) == (3, 1, 2)
+    assert (report.totals.holds, report.totals.open_holds, report.totals.records) == (3, 1, 3)
     assert not busy_books.rows("SELECT * FROM offpeak.ledger_halt")
 
 
@@ -96,6 +118,21 @@ async def test_a_broken_rule_is_found_and_stops_accepting(
 
     assert busy_books.lift_halt() == 1
     assert busy_books.accept([order])[0].code == "ok"
+
+
+@pytest.mark.parametrize(("found", "planted"), PLANTED)
+async def test_an_error_planted_in_a_correction_is_found(
+    busy_books: Books, database: Database, fresh_database_url: str, found: str, planted: str
+) -> None:
+    busy_books.fund(wallet(2), 1)
+    await HouseBooks(database).roll_up_once()
+    assert (await LedgerCheck(database).run()).is_clean
+    with Books(fresh_database_url, role="none") as owner:
+        owner.connection.execute(planted.encode())
+
+    report = await LedgerCheck(database).run()
+
+    assert found in {finding.rule.name for finding in report.findings if finding.count}
 
 
 async def test_money_moved_from_one_wallet_to_another_is_found_though_balances_agree(

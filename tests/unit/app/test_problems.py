@@ -18,7 +18,14 @@ from app.problems import NEVER_RETRY, STATUS, problem_response
 from app.wallets.errors import ReadAccessMissing
 from ledger.errors import FundsOnHold, HoldResolved, InsufficientFunds
 
-NOT_SERVED = ("app.embedded", "app.cli", "app.config_rules", "app.db.migrate", "app.client")
+NOT_SERVED = (
+    "app.embedded",
+    "app.cli",
+    "app.config_rules",
+    "app.db.migrate",
+    "app.client",
+    "app.finance",
+)
 """Failures of commands and of starting; no request meets them."""
 
 

@@ -38,6 +38,12 @@ COMMANDS = (
     "supplier authorize",
     "supplier suspend",
     "ledger check",
+    "finance statement",
+    "finance correct",
+    "finance period list",
+    "finance period soft-close",
+    "finance period reopen",
+    "finance period close",
 )
 NOT_SERVED = {"OFFPEAK_URL": "http://127.0.0.1:9"}
 

@@ -7,14 +7,14 @@ import pytest
 
 from app.finance.export.as_focus import focus_row
 from app.finance.export.focus_rules import COLUMNS, FocusRefused, check_row
-from app.finance.export.interval import Interval
 from app.finance.export.rows import RecordRow
 from ledger.encoding import parse_address
 from ledger.money import Nano
 from ledger.usage import NO_RECORD, Outcome, UsageRecord
 
 CHAIN = 8_453
-NOVEMBER = Interval.month("2026-11")
+NOVEMBER = 1_793_491_200
+"""2026-11-01T00:00:00Z"""
 MANDATORY = (
     "BilledCost", "BillingAccountId", "BillingAccountName", "BillingCurrency", "BillingPeriodEnd",
     "BillingPeriodStart", "ChargeCategory", "ChargeClass", "ChargeDescription", "ChargePeriodEnd",
@@ -55,8 +55,8 @@ def record() -> UsageRecord:
         corrects_record=NO_RECORD,
         request_commit=word(5),
         response_commit=word(6),
-        completed_at=NOVEMBER.start + 60,
-        include_by=NOVEMBER.start + 86_460,
+        completed_at=NOVEMBER + 60,
+        include_by=NOVEMBER + 86_460,
         salt=word(8),
     )
 
@@ -105,13 +105,13 @@ def test_a_charge_is_in_dollars_at_par_and_names_its_token() -> None:
 
 
 def test_a_correction_of_an_earlier_month_is_a_correction_with_a_negative_cost() -> None:
-    made = row(corrected(), corrected_at=NOVEMBER.start - 1)
+    made = row(corrected(), corrected_at=NOVEMBER - 1)
     check_row(made)
     assert (made["ChargeClass"], made["BilledCost"]) == ("Correction", "-0.000005000")
 
 
 def test_a_correction_within_its_month_has_no_charge_class_as_focus_wants_it() -> None:
-    made = row(corrected(), corrected_at=NOVEMBER.start)
+    made = row(corrected(), corrected_at=NOVEMBER)
     check_row(made)
     assert (made["ChargeClass"], made["x_Outcome"]) == ("", "correction")
 
