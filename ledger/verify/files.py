@@ -5,11 +5,16 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from hashlib import sha256
+from itertools import islice
+from typing import BinaryIO, Final
 
+from ledger.errors import BadEntry
 from ledger.verify.errors import Unusable
 
 MAX_FILES: Final = 100_000
+MAX_EXPORT_FILES: Final = 100
+PIECE: Final = 1 << 20
 
 
 class TooLarge(Unusable):
@@ -42,6 +47,67 @@ def read_limited(path: str, limit: int) -> bytes:
     if len(data) > limit:  # it grew meanwhile, or says nothing of its size
         raise TooLarge(f"{path}: larger than {limit} bytes")
     return data
+
+
+def digest_of(path: str) -> tuple[int, bytes]:
+    """Length and SHA-256 of a regular file, read piece by piece.
+
+    Raises:
+        Unusable: it cannot be read, or is no regular file.
+    """
+    found, size = sha256(), 0
+    with _opened(path) as file:
+        while piece := file.read(PIECE):
+            found.update(piece)
+            size += len(piece)
+    return size, found.digest()
+
+
+def lines_of(path: str, limit: int) -> Iterator[bytes]:
+    """The lines of a file without their line feeds, one in memory at a time.
+
+    Raises:
+        Unusable: it cannot be read.
+        BadEntry: a line longer than `limit`, or a last one without a line feed.
+    """
+    with _opened(path) as file:
+        while line := file.readline(limit + 1):
+            if not line.endswith(b"\n"):
+                raise BadEntry(path.rpartition("/")[2], "a line that is too long or does not end")
+            yield line[:-1]
+
+
+def names_in(folder: str) -> set[str]:
+    """The names of everything in a folder.
+
+    Raises:
+        Unusable: it cannot be read, or holds more than an export does.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            names = {entry.name for entry in islice(entries, MAX_EXPORT_FILES + 1)}
+    except OSError as error:
+        raise _unreadable(folder, error) from None
+    if len(names) > MAX_EXPORT_FILES:
+        raise Unusable(f"{folder}: more files than an export has")
+    return names
+
+
+def in_folder(folder: str, name: str) -> str:
+    """The path of a file of a folder."""
+    return os.path.join(folder, name)  # noqa: PTH118 -- see `is_folder`
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+    with open(descriptor, "rb") as file:  # noqa: PTH123 -- a descriptor has no path
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise Unusable(f"{path}: not a regular file")
+        yield file
 
 
 def is_folder(path: str) -> bool:

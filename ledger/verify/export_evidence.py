@@ -1,0 +1,159 @@
+"""Evidence read once: headers in the log, leaves under their roots, records signed and sound."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ledger.encoding import Address
+from ledger.export_evidence import BatchLine, LeafLine, RecordLine, parse_line
+from ledger.export_row import net_amount
+from ledger.log_entry import (
+    AssetSums,
+    BatchHeader,
+    EntryKind,
+    entry_leaf_hash,
+    record_leaf_hash,
+)
+from ledger.log_keys import KeyTable
+from ledger.manifest import ExportManifest
+from ledger.merkle import LogIndex, node_hash
+from ledger.money import Nano
+from ledger.signing import recover
+from ledger.usage import UsageRecord
+from ledger.verify import trust
+from ledger.verify.agreement import check_record
+from ledger.verify.documents import read_record
+from ledger.verify.errors import Refused
+from ledger.verify.policy import Policy
+
+
+class RootBuilder:
+    """The root of a tree from its leaves in order, keeping one hash a level."""
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._peaks: list[bytes] = []
+
+    def add(self, leaf: bytes) -> None:
+        """Take the next leaf's hash."""
+        found, size = leaf, self._size
+        while size % 2:
+            found, size = node_hash(self._peaks.pop(), found), size >> 1
+        self._peaks.append(found)
+        self._size += 1
+
+    def root(self) -> bytes:
+        """The root over what was taken, at least one leaf."""
+        found = self._peaks[-1]
+        for peak in self._peaks[-2::-1]:
+            found = node_hash(peak, found)
+        return found
+
+
+@dataclass(slots=True)
+class EvidenceCheck:
+    """Checks evidence lines in order and keeps what they add up to."""
+
+    policy: Policy
+    table: KeyTable | None
+    manifest: ExportManifest
+    count: int = 0
+    batches: int = 0
+    first: int | None = None
+    last: int | None = None
+    log_size: int = 0
+    net: dict[Address, int] = field(default_factory=dict)
+    """What the records add to their payers' bills, by token, in nano."""
+    _sums: dict[Address, list[int]] = field(default_factory=dict)
+    _sequences: dict[Address, int] = field(default_factory=dict)
+    _end: int = 0
+
+    def records(self, lines: Iterator[bytes]) -> Iterator[tuple[int, UsageRecord]]:
+        """Yield each record that holds, with its place in the sequence of all sealed records.
+
+        Raises:
+            LedgerError, Refused: the first thing that does not hold.
+        """
+        for data in lines:
+            line = parse_line(data)
+            if not isinstance(line, BatchLine):
+                raise Refused("a leaf outside of a batch")
+            yield from self._batch(line, lines)
+
+    def sums(self) -> tuple[AssetSums, ...]:
+        """The sums of the records per token, by address."""
+        return _as_sums(self._sums)
+
+    def _batch(self, line: BatchLine, lines: Iterator[bytes]) -> Iterator[tuple[int, UsageRecord]]:
+        header, index = self._header(line), line.log_proof.index
+        tree = RootBuilder()
+        whole: dict[Address, list[int]] = {}
+        before = self.count
+        for place in range(header.start, header.end):
+            data = next(lines, None)
+            if data is None:
+                raise Refused(f"batch {header.number} breaks off")
+            leaf = parse_line(data)
+            if isinstance(leaf, LeafLine):
+                tree.add(leaf.hash)
+                continue
+            if not isinstance(leaf, RecordLine):
+                raise Refused(f"batch {header.number} breaks off")
+            record = self._record(leaf, header, index)
+            tree.add(record_leaf_hash(record.digest(self.policy.records), leaf.signature))
+            _add(whole, record)
+            yield place, record
+        if tree.root() != header.records_root:
+            raise Refused(f"the leaves of batch {header.number} do not lead to its root")
+        found = self.count - before
+        if not found:
+            raise Refused(f"batch {header.number} has no record of the export")
+        if found == header.count and _as_sums(whole) != header.sums:
+            raise Refused(f"the sums of batch {header.number} are not those of its records")
+
+    def _header(self, line: BatchLine) -> BatchHeader:
+        """The header, once it is known to be in the log and to follow on the one before."""
+        trusted = trust.open_trusted(line.log_proof.checkpoint, self.table, self.policy)
+        line.log_proof.verify(entry_leaf_hash(EntryKind.BATCH_HEADER, line.header), trusted.head)
+        header, index = BatchHeader.parse(line.header), line.log_proof.index
+        if self.last is not None and header.number <= self.last:
+            raise Refused(f"batch {header.number} after batch {self.last}")
+        if header.start < self._end or index < self.log_size or header.number >= index:
+            raise Refused(f"batch {header.number} does not follow on the one before")
+        key = None if self.table is None else self.table.checkpoint_key(LogIndex(index + 1))
+        if key is not None and key.id.hex() != header.key_id:
+            raise Refused(f"batch {header.number} is made under another key than its place's")
+        self.first = header.number if self.first is None else self.first
+        self.last, self._end, self.log_size = header.number, header.end, index + 1
+        self.batches += 1
+        return header
+
+    def _record(self, line: RecordLine, header: BatchHeader, index: LogIndex) -> UsageRecord:
+        record = read_record(line.record.decode())
+        check_record(record)
+        signer = recover(record.digest(self.policy.records), line.signature)
+        trust.require_record_key(signer, self.table, self.policy, index)
+        if not header.first_at <= record.completed_at <= header.last_at:
+            raise Refused(f"a record completed at {record.completed_at}, outside of its batch")
+        if record.completed_at >= self.manifest.to_at:
+            raise Refused(f"a record completed at {record.completed_at}, after the interval")
+        if record.payer_seq <= self._sequences.get(record.payer, 0):
+            raise Refused(f"record {record.payer_seq} of {record.payer} out of its order, or twice")
+        self._sequences[record.payer] = record.payer_seq
+        self.count += 1
+        self.net[record.asset] = self.net.get(record.asset, 0) + net_amount(record)
+        _add(self._sums, record)
+        return record
+
+
+def _add(sums: dict[Address, list[int]], record: UsageRecord) -> None:
+    held = sums.setdefault(record.asset, [0, 0, 0])
+    held[0] += record.charge_nano
+    held[1] += record.held_nano
+    held[2] += record.released_nano
+
+
+def _as_sums(sums: dict[Address, list[int]]) -> tuple[AssetSums, ...]:
+    return tuple(
+        AssetSums(asset=asset, charge=Nano(charge), held=Nano(held), released=Nano(released))
+        for asset, (charge, held, released) in sorted(sums.items())
+    )
