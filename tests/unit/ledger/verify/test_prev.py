@@ -3,6 +3,10 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from ledger.verify.errors import Unusable
+from ledger.verify.remembered import store
 from tests.receipt_world import World
 from tests.unit.ledger.verify.checking import other_world, world
 from tests.unit.ledger.verify.running import make_folder, verify
@@ -54,3 +58,34 @@ def test_a_fork_against_prev_ends_with_1_and_keeps_what_was_remembered(folder: P
     assert ended.code == 1
     assert "forked" in ended.out
     assert prev.read_bytes() == forked.checkpoint(2)
+
+
+def test_a_file_that_another_run_has_changed_is_left_alone(tmp_path: Path) -> None:
+    log, prev = world(), tmp_path / "last"
+    store(str(prev), log.origin, was=None, now=log.head(2), note=log.checkpoint(2))
+    with pytest.raises(Unusable, match="changed while"):
+        store(str(prev), log.origin, was=log.head(1), now=log.head(5), note=log.checkpoint(5))
+    assert prev.read_bytes() == log.checkpoint(2)
+
+
+def test_a_checkpoint_of_another_log_is_not_compared(folder: Path) -> None:
+    prev = folder / "last"
+    prev.write_bytes(World(origin="elsewhere.example").checkpoint())
+    ended = verify(folder, folder / "receipt.json", "--prev", prev)
+    assert ended.code == 64
+    assert "remembers elsewhere.example" in ended.err
+
+
+def test_a_folder_that_lacks_proofs_is_unchecked_and_not_full_of_gaps(folder: Path) -> None:
+    log, prev = world(), folder / "last"
+    prev.write_bytes(log.checkpoint(4))
+    assert verify(folder, folder / "all", "--prev", prev).code == 64
+    proof = write_proof(folder / "proof.json", log, 4, 5)
+    assert verify(folder, folder / "all", "--prev", prev, "--consistency", proof).code == 0
+    for number, size in ((0, 3), (1, 2)):
+        receipt = log.receipt(log.jobs[number], size)
+        (folder / "all" / f"{number:02}.json").write_bytes(receipt.encode())
+    proofs = [write_proof(folder / f"{size}.json", log, size, 5) for size in (2, 3)]
+    more = [each for path in proofs for each in ("--consistency", path)]
+    assert verify(folder, folder / "all", "--prev", prev, *more[:2]).code == 64
+    assert verify(folder, folder / "all", "--prev", prev, *more).code == 0
