@@ -21,6 +21,7 @@ SEAL_BATCH = SqlScalar(
     {
         "number": "bigint",
         "start": "bigint",
+        "keys": "bigint",
         "record": "uuid[]",
         "hash": "bytea[]",
         "header": "bytea",
@@ -43,6 +44,7 @@ APPEND = SqlScalar(
 STORE_CHECKPOINT = SqlScalar(
     "store_checkpoint", {"size": "bigint", "root": "bytea", "note": "bytea"}
 )
+LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('offpeak.receipt_log', 0))")
 # A wallet's records up to its first one that is not signed by a key in force, in its own order.
 SEALABLE = text(
     "SELECT x.record_id FROM ("
@@ -114,13 +116,22 @@ class LogRepository:
         query = select(func.count()).where(u.leaf_index.is_(None), u.key_id.in_(list(keys)))
         return int(await self._tx.scalar(query) or 0)
 
-    async def seal(self, batch: SealedBatch, *, number: int, start: int) -> None:
-        """Store a batch. Raises DatabaseConflict when another one came between."""
+    async def lock(self) -> None:
+        """Keep everybody else from sealing or logging until this transaction ends."""
+        await self._tx.execute(LOCK)
+
+    async def seal(self, batch: SealedBatch, *, number: int, start: int, keys: LogIndex) -> None:
+        """Store a batch that was made under the key rotation at index `keys`.
+
+        Raises:
+            DatabaseConflict: another batch or another rotation came between.
+        """
         await SEAL_BATCH.value(
             self._tx,
             {
                 "number": number,
                 "start": start,
+                "keys": keys,
                 "record": batch.records,
                 "hash": batch.hashes,
                 "header": batch.header,

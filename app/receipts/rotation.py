@@ -108,10 +108,11 @@ async def _log(database: Database, sequencer: Sequencer, rotation: Rotation) -> 
     signer = sequencer.terms.signer
     async with database.transaction() as tx:
         log = LogRepository(tx)
+        await log.lock()
         index = LogIndex(await log.size())
         checkpoint = await log.checkpoint()
-        if checkpoint is None or checkpoint.size != index:
-            raise DatabaseConflict  # something was logged since: publish that first
+        if checkpoint is None or checkpoint.size != index or await log.unlogged(limit=1):
+            raise DatabaseConflict  # sealed or logged since: publish that under the old keys first
         retired = rotation.retired_record_key
         if retired is not None and await log.unsealed(keys=[retired]):
             raise RotationRefused(

@@ -29,7 +29,7 @@ from app.receipts.log import (
     hashes_of,
     root_of,
 )
-from app.receipts.log_repository import BatchRow, LogRepository
+from app.receipts.log_repository import BatchRow, EntryRow, LogRepository
 from app.receipts.record import StoredRecord
 from app.receipts.repository import ReceiptRepository
 from ledger.accounts import wallet_account
@@ -106,11 +106,12 @@ class Sequencer:
         """Seal one batch of what is signed; return how many records, 0 when there are none."""
         async with self.database.transaction() as tx:
             repository = LogRepository(tx)
-            table = await self.keys(repository)
+            rotation = await last_rotation(repository)
             index = LogIndex(await repository.size())
             last = await repository.last_batch()
+            keys = self._table(rotation, index + 1).record_keys(index)
             records = await repository.sealable(
-                keys=table.record_keys(index), without=self._broken, limit=self.batch_limit
+                keys=keys, without=self._broken, limit=self.batch_limit
             )
         if not records:
             return 0
@@ -120,7 +121,9 @@ class Sequencer:
         before = BEFORE_FIRST if last is None else following(last.header)
         batch = draft.seal(before, key_id=self.terms.signer.verifier.id.hex())
         async with self.database.transaction() as tx:
-            await LogRepository(tx).seal(batch, number=before.number + 1, start=before.end)
+            await LogRepository(tx).seal(
+                batch, number=before.number + 1, start=before.end, keys=rotation.index
+            )
         return len(batch.records)
 
     async def log_headers(self) -> int:
@@ -144,10 +147,18 @@ class Sequencer:
             signed += 1
         return signed
 
-    async def keys(self, repository: LogRepository) -> KeyTable:
-        """Return the keys as the last rotation left them."""
-        found = await repository.entries(kind=EntryKind.KEY_ROTATION, limit=MAX_ROTATIONS)
-        return KeyTable.read(Note.parse(found[-1].entry))
+    def _table(self, rotation: EntryRow, size: int) -> KeyTable:
+        """Return the keys after a rotation, of which ours must be the one that signs `size`.
+
+        Raises:
+            CheckpointKeyRetired: it is not.
+        """
+        table = KeyTable.read(Note.parse(rotation.entry))
+        key = table.checkpoint_key(size)
+        if key != self.terms.signer.verifier:
+            given = str(self.terms.signer.verifier)
+            raise CheckpointKeyRetired(size=size, given=given, expected=str(key) if key else None)
+        return table
 
     async def _begin_log(self) -> None:
         """Make the first entry of a new log: who signs."""
@@ -196,7 +207,7 @@ class Sequencer:
             batch = None
             if entry.batch_number is not None:
                 batch = await repository.batch(entry.batch_number)
-            table = await self.keys(repository)
+            rotation = await last_rotation(repository)
             root = await root_of(repository, size)
             new = TreeHead(size, root)
             if last is not None:
@@ -205,10 +216,7 @@ class Sequencer:
             [stored_leaf] = await hashes_of(repository, [Range(size - 1, size)])
         if stored_leaf != entry_leaf_hash(entry.kind, entry.entry):
             raise LogDamaged(f"log entry {size - 1} is not what was logged")
-        key = table.checkpoint_key(size)
-        if key != self.terms.signer.verifier:
-            given = str(self.terms.signer.verifier)
-            raise CheckpointKeyRetired(size=size, given=given, expected=str(key) if key else None)
+        self._table(rotation, size)
         if batch is not None:
             await self._verify_batch(batch, entry.entry)
         note = Checkpoint(self.terms.origin, new).sign([self.terms.signer])
@@ -228,6 +236,11 @@ class Sequencer:
         roots = chunk_roots(hashes)
         if hashes != [each for _, each in leaves] or Tree(roots).root != header.records_root:
             raise LogDamaged(f"the records of batch {batch.number} are not what was sealed")
+
+
+async def last_rotation(repository: LogRepository) -> EntryRow:
+    """Return the entry that says which keys are in force; a log begins with one."""
+    return (await repository.entries(kind=EntryKind.KEY_ROTATION, limit=MAX_ROTATIONS))[-1]
 
 
 def genesis(terms: LogTerms) -> KeyTable:

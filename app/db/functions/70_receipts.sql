@@ -7,9 +7,11 @@ RETURNS void LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 
 -- Place records in the sequence and store their batch. p_record and p_hash are in the order of the
--- leaves, from place p_start on.
+-- leaves, from place p_start on. p_keys is the log index of the key rotation that the header was
+-- made under: a rotation since then may have retired the keys that it names.
 CREATE FUNCTION offpeak.seal_batch(
-  p_number bigint, p_start bigint, p_record uuid[], p_hash bytea[], p_header bytea, p_chunk_roots bytea)
+  p_number bigint, p_start bigint, p_keys bigint, p_record uuid[], p_hash bytea[], p_header bytea,
+  p_chunk_roots bytea)
 RETURNS void LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE v_number bigint; v_end bigint; n int;
@@ -18,6 +20,9 @@ BEGIN
   SELECT b.number + 1, b."end" INTO v_number, v_end FROM offpeak.receipt_batch b ORDER BY b.number DESC LIMIT 1;
   IF coalesce(v_number, 0) <> p_number OR coalesce(v_end, 0) <> p_start THEN
     RAISE EXCEPTION 'batch % from % does not follow on the last one', p_number, p_start USING ERRCODE = 'serialization_failure';
+  END IF;
+  IF p_keys <> (SELECT max(e.index) FROM offpeak.log_entry e WHERE e.kind = 'key-rotation') THEN
+    RAISE EXCEPTION 'the keys changed after entry %', p_keys USING ERRCODE = 'serialization_failure';
   END IF;
   UPDATE offpeak.usage_record u SET leaf_index = p_start + x.ord - 1, leaf_hash = x.hash
     FROM unnest(p_record, p_hash) WITH ORDINALITY AS x(record_id, hash, ord)

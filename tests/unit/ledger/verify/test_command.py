@@ -4,67 +4,18 @@ import json
 import os
 import re
 import subprocess
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ledger.verify.exits import Exit
 from ledger.verify.limits import NOT_PROVED
-from tests.receipt_world import NOW, World, small_world
+from tests.receipt_world import NOW, small_world
 from tests.unit.ledger.verify.checking import good, other_world, subject, world
+from tests.unit.ledger.verify.running import MODULE, ROOT, make_folder, run, verify
 
-ROOT = Path(__file__).parents[4]
-INSTALLED = Path(sys.executable).with_name("offpeak-verify")
-MODULE = [sys.executable, "-m", "ledger.verify"]
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a run of the command ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """What `--json` printed."""
-        found: dict[str, Any] = json.loads(self.out)
-        return found
-
-
-def run(*arguments: str | Path, command: Sequence[str] = MODULE, **options: Any) -> Ended:
-    done = subprocess.run(
-        [*command, *map(str, arguments)],
-        cwd=ROOT,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **options.pop("env", {})},
-        capture_output=True,
-        timeout=60,
-        check=False,
-        **options,
-    )
-    ended = Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
-    assert "Traceback" not in ended.err, ended.err
-    return ended
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A policy, one good receipt, and a folder of all."""
-    (tmp_path / "policy.txt").write_text(world().policy())
-    (tmp_path / "receipt.json").write_bytes(good().encode())
-    (tmp_path / "all").mkdir()
-    for number, job in enumerate(world().jobs[:-1]):
-        (tmp_path / "all" / f"{number:02}.json").write_bytes(world().receipt(job).encode())
-    return tmp_path
-
-
-def verify(folder: Path, *arguments: str | Path) -> Ended:
-    return run(*arguments, "--policy", folder / "policy.txt")
+__all__ = ["make_folder"]
 
 
 def test_a_good_receipt_ends_with_0_and_shows_each_step_on_a_line(folder: Path) -> None:
@@ -136,52 +87,6 @@ def test_the_worst_of_several_receipts_decides(folder: Path) -> None:
     ended = verify(folder, folder / "all", folder / "missing.json")
     assert ended.code == 1
     assert "98.json  INVALID: form" in ended.out
-
-
-def write_proof(path: Path, log: World, old: int, new: int) -> Path:
-    hashes = ["0x" + each.hex() for each in log.consistency(old, new)]
-    path.write_text(json.dumps({"from": str(old), "to": str(new), "proof": hashes}))
-    return path
-
-
-def test_prev_remembers_the_largest_checkpoint_and_never_goes_back(folder: Path) -> None:
-    log, job, prev = world(), world().jobs[0], folder / "last.checkpoint"
-    proof = write_proof(folder / "proof.json", log, 3, 5)
-    for size in (3, 5):
-        (folder / f"{size}.json").write_bytes(log.receipt(job, size).encode())
-
-    def check(size: int, *more: str | Path) -> int:
-        return verify(folder, folder / f"{size}.json", "--prev", prev, *more).code
-
-    assert check(3) == 0
-    assert prev.read_bytes() == log.checkpoint(3)
-    assert check(3) == 0
-    assert check(5) == 64
-    assert prev.read_bytes() == log.checkpoint(3)
-    assert check(5, "--consistency", proof) == 0
-    assert prev.read_bytes() == log.checkpoint(5)
-    assert check(3, "--consistency", proof) == 0
-    assert prev.read_bytes() == log.checkpoint(5)
-    assert [each.name for each in folder.glob("last*")] == ["last.checkpoint"]
-
-
-def test_prev_is_not_written_for_a_receipt_that_is_refused(folder: Path) -> None:
-    (folder / "one.json").write_bytes(other_world().receipt(other_world().jobs[0]).encode())
-    assert verify(folder, folder / "one.json", "--prev", folder / "last").code == 1
-    assert not (folder / "last").exists()
-
-
-def test_a_fork_against_prev_ends_with_1_and_keeps_what_was_remembered(folder: Path) -> None:
-    forked = World()
-    forked.job("mallory")
-    forked.seal()
-    prev = folder / "last.checkpoint"
-    prev.write_bytes(forked.checkpoint(2))
-    (folder / "one.json").write_bytes(world().receipt(world().jobs[0], 2).encode())
-    ended = verify(folder, folder / "one.json", "--prev", prev)
-    assert ended.code == 1
-    assert "forked" in ended.out
-    assert prev.read_bytes() == forked.checkpoint(2)
 
 
 def test_a_request_is_compared_in_any_spelling(folder: Path) -> None:
@@ -343,57 +248,6 @@ def test_help_lists_the_exit_codes() -> None:
     assert ended.code == 0
     for code in Exit:
         assert re.search(rf"^ +{int(code)}  ", ended.out, re.MULTILINE)
-
-
-def can_unshare() -> bool:
-    tried = subprocess.run(["unshare", "-rn", "true"], capture_output=True, check=False)
-    return tried.returncode == 0
-
-
-@pytest.mark.skipif(not can_unshare(), reason="this machine lets nobody unshare the network")
-@pytest.mark.parametrize("target", ["receipt.json", "all"])
-def test_it_needs_no_network(folder: Path, target: str) -> None:
-    installed = [str(INSTALLED)] if INSTALLED.exists() else MODULE
-    ended = run(
-        folder / target, "--policy", folder / "policy.txt", "--prev", folder / "last",
-        command=["unshare", "-rn", *installed],
-    )  # fmt: skip
-    assert (ended.code, ended.err) == (0, "")
-
-
-FOREIGN = (
-    "app supplier_agent pricing fastapi sqlalchemy httpx asyncio socket ssl pydantic typer rich"
-)
-BASE = {
-    "coincurve",
-    "sha3",
-    "_pysha3",
-    "rfc8785",
-    "cryptography",
-    "cffi",
-    "_libsecp256k1",
-    "_openssl",
-    "_cffi_backend",
-    "ledger",
-}
-
-
-def test_only_the_base_install_is_imported(folder: Path) -> None:
-    code = (
-        "import sys; before = set(sys.modules); from ledger.verify.cli import main"
-        "; main(sys.argv[1:]); sys.stderr.write(' '.join(sorted(set(sys.modules) - before)))"
-    )
-    ended = verify_with(["-c", code], folder)
-    names = {name.split(".")[0] for name in ended.err.split()}
-    assert not names & set(FOREIGN.split())
-    assert names - set(sys.stdlib_module_names) <= BASE, names - set(sys.stdlib_module_names) - BASE
-
-
-def verify_with(start: list[str], folder: Path) -> Ended:
-    return run(
-        folder / "receipt.json", "--policy", folder / "policy.txt", "--json",
-        command=[sys.executable, *start],
-    )  # fmt: skip
 
 
 def test_two_worlds_of_one_name_make_the_same_bytes() -> None:

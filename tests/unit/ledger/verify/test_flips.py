@@ -1,5 +1,9 @@
 """No character of a receipt can change without being seen."""
 
+import json
+from typing import Any
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,12 +26,14 @@ def put(text: str, place: int, sign: str) -> bytes:
     return (text[:place] + sign + text[place + 1 :]).encode()
 
 
-def test_every_flipped_character_of_a_compact_receipt_is_refused() -> None:
+@pytest.mark.parametrize("part", range(4))
+def test_every_flipped_character_of_a_compact_receipt_is_refused(part: int) -> None:
     assert_verified(verdict_on(COMPACT.encode()))
     passed = [
         place
         for place, sign in enumerate(COMPACT)
-        if verdict_on(put(COMPACT, place, chr(ord(sign) ^ 1))).exit is not Exit.INVALID
+        if place % 4 == part
+        and verdict_on(put(COMPACT, place, chr(ord(sign) ^ 1))).exit is not Exit.INVALID
     ]
     assert passed == []
 
@@ -50,7 +56,7 @@ def test_a_receipt_without_a_character_or_with_one_more_is_refused_but_for_space
     place = data.draw(st.integers(0, len(COMPACT) - 1))
     shorter = COMPACT[:place] + COMPACT[place + 1 :]
     assert verdict_on(shorter.encode()).exit is Exit.INVALID
-    longer = COMPACT[:place] + data.draw(st.sampled_from("x0\\}")) + COMPACT[place:]
+    longer = COMPACT[:place] + data.draw(st.sampled_from('x0}"')) + COMPACT[place:]
     assert verdict_on(longer.encode()).exit is Exit.INVALID
 
 
@@ -61,6 +67,46 @@ def test_white_space_between_members_means_nothing(place: int, sign: str) -> Non
     verdict = verdict_on(put(INDENTED, place, sign))
     if is_between:
         assert_verified(verdict)
+
+
+def places(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """Every place of a document, the outermost left out."""
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    return [(*path, key) for key, _ in inner] + [
+        found for key, held in inner for found in places(held, (*path, key))
+    ]
+
+
+PLACES = places(document())
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.sampled_from(["0x", "0"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.sampled_from(PLACES), JSON)
+def test_any_other_value_anywhere_is_refused(path: tuple[str | int, ...], value: object) -> None:
+    changed: Any = document()
+    at = changed
+    for key in path[:-1]:
+        at = at[key]
+    was, at[path[-1]] = at[path[-1]], value
+    is_kept_text_left_out = value is None and path in {("opening",), ("opening", "answer")}
+    if was is not value and not is_kept_text_left_out:
+        assert verdict_on(json.dumps(changed).encode()).exit is Exit.INVALID
 
 
 @settings(max_examples=300, deadline=None)
