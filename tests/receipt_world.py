@@ -7,12 +7,10 @@ sign what no honest gateway would.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from uuid import UUID
 
-from ledger.authorization import NO_DELEGATION, RequestAuthorization, authorization_domain
 from ledger.checkpoint import Checkpoint, LogProof
-from ledger.commitment import answer_digest, request_commit, request_digest, response_commit
-from ledger.encoding import canonical_json, checksum_address, parse_address, uuid_bytes32
+from ledger.commitment import request_digest
+from ledger.encoding import checksum_address, uuid_bytes32
 from ledger.hashing import sha256
 from ledger.log_entry import (
     NO_HEADER,
@@ -21,7 +19,6 @@ from ledger.log_entry import (
     EntryKind,
     add_up,
     entry_leaf_hash,
-    record_leaf_hash,
 )
 from ledger.log_keys import KeyRole, KeyTable, LogKey
 from ledger.merkle import (
@@ -33,98 +30,65 @@ from ledger.merkle import (
     consistency_ranges,
     range_hash,
 )
-from ledger.money import RATE_UNIT, Nano
+from ledger.money import Nano
 from ledger.note import NoteSigner
-from ledger.quote import Quote
 from ledger.receipt import BatchPart, KeyEntry, Opening, Receipt, SignedMessage, SupplierPart
 from ledger.signing import SigningKey
-from ledger.statement import SupplierStatement
-from ledger.usage import NO_RECORD, RECORD_VERSION, Outcome, UsageRecord, usage_record_domain
-
-CHAIN_ID = 31337
-TREASURY = parse_address("0x5fbdb2315678afecb367f032d93f642f64180aa3")
-RECEIPT_ANCHOR = parse_address("0xe7f1725e7734ce288f8367e1bb143e90bb3f0512")
-TOKEN = parse_address("0x9fe46736679d2d9a65f0992f2272de9f3c7fa6e0")
-AUTHORIZATIONS = authorization_domain(chain_id=CHAIN_ID, treasury=TREASURY)
-RECORDS = usage_record_domain(chain_id=CHAIN_ID, receipt_anchor=RECEIPT_ANCHOR)
-MODEL = "smollm2-135m-instruct"
-REVISION = sha256(b"TEST weights")
-NOW = 1_790_000_000
-INPUT_TOKENS = 48
-MAX_OUTPUT_TOKENS = 64
-INPUT_RATE = Nano(60_000_000)
-OUTPUT_RATE = Nano(180_000_000)
-PER_REQUEST = Nano(1_000)
-MAX_CHARGE = Nano(
-    PER_REQUEST + (INPUT_TOKENS * INPUT_RATE + MAX_OUTPUT_TOKENS * OUTPUT_RATE) // RATE_UNIT
+from ledger.usage import NO_RECORD, Outcome, UsageRecord
+from tests.receipt_documents import (
+    AUTHORIZATIONS,
+    CHAIN_ID,
+    INPUT_RATE,
+    INPUT_TOKENS,
+    MAX_CHARGE,
+    MAX_OUTPUT_TOKENS,
+    MODEL,
+    NO_EDITS,
+    NOW,
+    OUTPUT_RATE,
+    PER_REQUEST,
+    RECEIPT_ANCHOR,
+    RECORDS,
+    REVISION,
+    TOKEN,
+    TREASURY,
+    Edits,
+    Job,
+    Place,
+    agent_public_key,
+    authorization_for,
+    job_id,
+    quote_for,
+    record_for,
+    request_for,
+    secret,
+    statement_for,
 )
 
-
-def secret(name: str) -> bytes:
-    """The 32 bytes of a TEST key or salt of this name."""
-    return sha256(b"TEST offpeak receipt world: " + name.encode())
-
-
-def _same_quote(quote: Quote) -> Quote:
-    return quote
-
-
-def _same_authorization(authorization: RequestAuthorization) -> RequestAuthorization:
-    return authorization
-
-
-def _same_statement(statement: SupplierStatement) -> SupplierStatement:
-    return statement
-
-
-def _same_record(record: UsageRecord) -> UsageRecord:
-    return record
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edits:
-    """Changes to a job's documents before each is signed; what follows takes them over."""
-
-    quote: Callable[[Quote], Quote] = _same_quote
-    authorization: Callable[[RequestAuthorization], RequestAuthorization] = _same_authorization
-    statement: Callable[[SupplierStatement], SupplierStatement] = _same_statement
-    record: Callable[[UsageRecord], UsageRecord] = _same_record
-    accepted_by: str | None = None
-    """The wallet that signs the acceptance, if not the payer."""
-    recorded_by: str | None = None
-    """The name of the key that signs the record, if not the one in force."""
-    quoted_by: str | None = None
-    """The name of the key that signs the quote, if not the one in force."""
-
-
-NO_EDITS = Edits()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """A finished job: its record and all that was signed on the way. `place` once sealed."""
-
-    wallet: str
-    request: bytes
-    request_salt: bytes
-    answer: tuple[str, str] | None
-    quote: Quote
-    acceptance: RequestAuthorization
-    supplier: SupplierPart | None
-    record: UsageRecord
-    quote_signature: bytes
-    acceptance_signature: bytes
-    record_signature: bytes
-
-    @property
-    def digest(self) -> bytes:
-        """The record's digest under the world's domain."""
-        return self.record.digest(RECORDS)
-
-    @property
-    def leaf(self) -> bytes:
-        """The record's leaf hash in its batch."""
-        return record_leaf_hash(self.digest, self.record_signature)
+__all__ = [
+    "AUTHORIZATIONS",
+    "CHAIN_ID",
+    "INPUT_RATE",
+    "INPUT_TOKENS",
+    "MAX_CHARGE",
+    "MAX_OUTPUT_TOKENS",
+    "MODEL",
+    "NOW",
+    "NO_EDITS",
+    "OUTPUT_RATE",
+    "PER_REQUEST",
+    "RECEIPT_ANCHOR",
+    "RECORDS",
+    "REVISION",
+    "TOKEN",
+    "TREASURY",
+    "Batch",
+    "Edits",
+    "Job",
+    "World",
+    "secret",
+    "small_world",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,18 +163,19 @@ class World:
     ) -> Job:
         """A finished job of this wallet, signed and waiting for a batch."""
         number = len(self.jobs)
-        salt, request = secret(f"{self.name} salt {number}"), _request(number)
+        salt, request = secret(f"{self.name} salt {number}"), request_for(number)
         digest = request_digest(salt, request)
-        quote = edits.quote(self._quote(number, wallet, digest))
-        acceptance = edits.authorization(_authorization(number, quote))
+        quote = edits.quote(quote_for(number, self.wallet(wallet).address, digest))
+        acceptance = edits.authorization(authorization_for(number, quote))
         billed = outcome in {Outcome.COMPLETED, Outcome.CANCELLED}
         answer = (f"Billing {number}", "stop") if billed else None
-        supplier = edits.statement(_statement(number, digest, answer)) if answer else None
-        record = edits.record(self._record(wallet, outcome, quote, acceptance, supplier, answer))
+        supplier = edits.statement(statement_for(number, digest, answer)) if answer else None
+        place = self._place(wallet)
+        record = edits.record(record_for(place, outcome, (quote, acceptance, supplier), answer))
         agent = SupplierPart(
             supplier.canonical().decode(),
             supplier.sign(secret("agent")),
-            _agent_public_key(),
+            agent_public_key(),
         ) if supplier is not None else None  # fmt: skip
         job = Job(
             wallet=wallet,
@@ -232,12 +197,12 @@ class World:
     def correct(self, original: Job, *, charge: int, edits: Edits = NO_EDITS) -> Job:
         """A correction of a job's record to a smaller charge, signed and waiting for a batch."""
         was, number = original.record, len(self.jobs)
-        seq, previous = self._place(original.wallet)
+        place = self._place(original.wallet)
         record = replace(
             was,
-            record_id=uuid_bytes32(_id(0xC000 + number)),
-            payer_seq=seq,
-            prev_payer_record=previous,
+            record_id=uuid_bytes32(job_id(0xC000 + number)),
+            payer_seq=place.seq,
+            prev_payer_record=place.previous,
             held_nano=was.charge_nano,
             charge_nano=Nano(charge),
             released_nano=Nano(was.charge_nano - charge),
@@ -258,78 +223,15 @@ class World:
     def _sign(self, digest: bytes, name: str | None) -> bytes:
         return (self.record_key() if name is None else SigningKey(secret(name))).sign(digest)
 
-    def _place(self, wallet: str) -> tuple[int, bytes]:
-        before = [job.record for job in self.jobs if job.wallet == wallet]
-        return len(before) + 1, before[-1].record_id if before else NO_RECORD
-
-    def _quote(self, number: int, wallet: str, digest: bytes) -> Quote:
-        return Quote(
-            quote_id=uuid_bytes32(_id(0xA000 + number)),
-            payer=self.wallet(wallet).address,
-            model=MODEL,
-            model_revision=REVISION,
-            region="local",
-            request_digest=digest,
-            input_tokens=INPUT_TOKENS,
-            max_output_tokens=MAX_OUTPUT_TOKENS,
-            input_rate_nano=INPUT_RATE,
-            output_rate_nano=OUTPUT_RATE,
-            per_request_nano=PER_REQUEST,
-            token=TOKEN,
-            max_charge_nano=MAX_CHARGE,
-            ask_nano=Nano(20_000),
-            load_ppm=250_000,
-            price_point_at=NOW - 1,
-            curve_version=1,
-            run_seconds=30,
-            issued_at=NOW,
-            expires_at=NOW + 60,
-        )
-
-    def _record(
-        self,
-        wallet: str,
-        outcome: Outcome,
-        quote: Quote,
-        acceptance: RequestAuthorization,
-        statement: SupplierStatement | None,
-        answer: tuple[str, str] | None,
-    ) -> UsageRecord:
+    def _place(self, wallet: str) -> Place:
         number = len(self.jobs)
-        seq, previous = self._place(wallet)
-        output = 0 if answer is None else statement.output_tokens if statement else 0
-        parts = INPUT_TOKENS * quote.input_rate_nano + output * quote.output_rate_nano
-        charge = 0 if answer is None else quote.per_request_nano + parts // RATE_UNIT
-        salt = secret(f"{self.name} record salt {number}")
-        answered = bytes(32) if answer is None else answer_digest(*answer)
-        return UsageRecord(
-            version=RECORD_VERSION,
-            record_id=uuid_bytes32(_id(0xB000 + number)),
-            quote_digest=quote.digest(AUTHORIZATIONS),
-            accept_digest=acceptance.digest(AUTHORIZATIONS),
-            supplier_statement=bytes(32) if statement is None else statement.digest(),
+        before = [job.record for job in self.jobs if job.wallet == wallet]
+        return Place(
+            number=number,
             payer=self.wallet(wallet).address,
-            payer_seq=seq,
-            prev_payer_record=previous,
-            model_revision=quote.model_revision,
-            input_tokens=0 if answer is None else INPUT_TOKENS,
-            cached_input_tokens=0 if answer is None else 16,
-            output_tokens=output,
-            reasoning_tokens=0,
-            input_rate_nano=quote.input_rate_nano,
-            output_rate_nano=quote.output_rate_nano,
-            per_request_nano=quote.per_request_nano,
-            asset=quote.token,
-            held_nano=quote.max_charge_nano,
-            charge_nano=Nano(charge),
-            released_nano=Nano(quote.max_charge_nano - charge),
-            outcome=outcome,
-            corrects_record=NO_RECORD,
-            request_commit=request_commit(salt, quote.request_digest),
-            response_commit=response_commit(salt, answered),
-            completed_at=NOW + 4 + number,
-            include_by=NOW + 4 + number + 86_400,
-            salt=salt,
+            seq=len(before) + 1,
+            previous=before[-1].record_id if before else NO_RECORD,
+            salt=secret(f"{self.name} record salt {number}"),
         )
 
     # The log
@@ -460,52 +362,6 @@ def small_world(name: str = "one") -> World:
 
 def _signed(message: bytes, signature: bytes) -> SignedMessage:
     return SignedMessage(message.decode(), signature)
-
-
-def _id(number: int) -> UUID:
-    return UUID(f"01990000-0000-7000-8000-{number:012x}")
-
-
-def _request(number: int) -> bytes:
-    content = f"Classify {number}: I was charged twice. Überweisung?"
-    messages = [{"role": "user", "content": content}]
-    return canonical_json(
-        {"model": MODEL, "messages": messages, "max_output_tokens": MAX_OUTPUT_TOKENS}
-    )
-
-
-def _authorization(number: int, quote: Quote) -> RequestAuthorization:
-    return RequestAuthorization(
-        payer=quote.payer,
-        delegation=NO_DELEGATION,
-        quote_digest=quote.digest(AUTHORIZATIONS),
-        request_digest=quote.request_digest,
-        model=quote.model,
-        max_output_tokens=quote.max_output_tokens,
-        token=quote.token,
-        max_charge_nano=quote.max_charge_nano,
-        valid_after=quote.issued_at,
-        deadline=quote.expires_at,
-        nonce=secret(f"nonce {number}"),
-    )
-
-
-def _statement(number: int, digest: bytes, answer: tuple[str, str]) -> SupplierStatement:
-    return SupplierStatement(
-        lease=_id(0xD000 + number),
-        job=_id(0xB000 + number),
-        request_digest=digest,
-        response_digest=answer_digest(*answer),
-        input_tokens=INPUT_TOKENS,
-        cached_input_tokens=16,
-        output_tokens=21 + number,
-        finish=answer[1],
-        release_fingerprint="TEST release",
-    )
-
-
-def _agent_public_key() -> bytes:
-    return NoteSigner("agent", secret("agent")).verifier.public_key
 
 
 def _sums(record: UsageRecord) -> AssetSums:

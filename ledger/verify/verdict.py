@@ -1,7 +1,9 @@
 """What a check of one receipt found: a finding per step, the facts of its record, how it ended."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from ledger.encoding import Address
 from ledger.merkle import LogIndex
@@ -35,6 +37,32 @@ class Step(StrEnum):
     LOG = "log"
     CONSISTENCY = "consistency"
     ANCHOR = "anchor"
+
+
+MEANINGS: Final[Mapping[Step, str]] = {
+    Step.FORM: "one JSON file with exactly the members of a receipt, each in its form",
+    Step.KEYS: "key rotations, each signed by the old and the new key, from a key of the policy on",
+    Step.CHECKPOINT: "one checkpoint of the policy's log, signed by the one key for its size",
+    Step.WITNESSES: "the policy's quorum has cosigned the checkpoint",
+    Step.KEY_ENTRIES: "the key rotations are entries of that log",
+    Step.RECORD: "the usage record is in its one text form; its digest in the policy's domain",
+    Step.RECORD_SIGNATURE: "signed by a record key for the place of its batch in the log",
+    Step.ARITHMETIC: "charge from tokens and rates, held = charge + released, number and link",
+    Step.QUOTE: "the record fits this quote: payer, model, rates, token, request, bounds",
+    Step.QUOTE_SIGNATURE: "the gateway signed the quote",
+    Step.ACCEPTANCE: "the wallet accepted this quote; the charge is at most what it signed",
+    Step.ACCEPTANCE_SIGNATURE: "the payer signed the acceptance",
+    Step.STATEMENT: "the agent's statement is of this job, request and answer; no more was billed",
+    Step.STATEMENT_SIGNATURE: "the agent's key signed the statement",
+    Step.OPENING: "the texts in the receipt are those that quote and record commit to",
+    Step.REQUEST: "the request given by --request is the one that was quoted",
+    Step.BATCH: "the signed record is a leaf under the root in the batch's header",
+    Step.HEADER: "the header's sums, times, number and key leave room for the record",
+    Step.LOG: "the header is an entry of the log of the checkpoint",
+    Step.CONSISTENCY: "the log continues the one remembered by --prev; no size has two roots",
+    Step.ANCHOR: "a checkpoint on chain covers it; not built yet",
+}
+"""What holds when a step is `ok`."""
 
 
 class Result(StrEnum):

@@ -18,6 +18,10 @@ from app.cli.exits import MEANINGS
 from app.cli.program import app as program
 from app.client.errors import NEXT_STEPS
 from app.config import Settings, default_replica_id
+from ledger.verify import verdict
+from ledger.verify.cli import parser as verify_parser
+from ledger.verify.exits import MEANINGS as VERIFY_EXITS
+from ledger.verify.limits import NOT_PROVED
 from supplier_agent.cli import EXIT_CODES as AGENT_EXITS
 from supplier_agent.cli import app as agent_program
 
@@ -30,6 +34,7 @@ def pages() -> dict[str, str]:
     return {
         "cli.md": cli_page(),
         "agent.md": agent_page(),
+        "verify.md": verify_page(),
         "settings.md": settings_page(),
         "errors.md": errors_page(),
     }
@@ -49,6 +54,24 @@ def agent_page() -> str:
     lines = ["# Commands of `offpeak-agent`", "", NOTE, "", paragraph(AGENT_EXITS)]
     lines += command_lines("offpeak-agent", agent_program)
     return "\n".join(lines) + "\n"
+
+
+def verify_page() -> str:
+    """Return `offpeak-verify`: options, exit codes, steps, what is never proved."""
+    parser = verify_parser()
+    lines = ["# `offpeak-verify`", "", NOTE, "", parser.description or "", ""]
+    lines += ["## Options", "", "| option | meaning |", "|---|---|"]
+    for each in parser._actions:
+        names = ", ".join(f"`{name}`" for name in each.option_strings) or f"`{each.metavar}`"
+        lines.append(f"| {names} | {cell((each.help or '') % vars(each))} |")
+    lines += ["", "## Exit codes", "", "| code | meaning |", "|---|---|"]
+    lines += [f"| {int(code)} | {cell(meaning)} |" for code, meaning in VERIFY_EXITS.items()]
+    lines += ["", "Of several receipts the gravest speaks: 1, then 64, 4, 2, 3, 0.", ""]
+    lines += ["## Steps", "", "In this order; the first that is refused ends the check.", ""]
+    lines += ["| step | holds when |", "|---|---|"]
+    lines += [f"| `{step}` | {cell(meaning)} |" for step, meaning in verdict.MEANINGS.items()]
+    lines += ["", "## What a verified receipt does not prove", ""]
+    return "\n".join([*lines, *(f"- {each}" for each in NOT_PROVED)]) + "\n"
 
 
 def command_lines(program_name: str, typed: typer.Typer) -> list[str]:
