@@ -32,13 +32,17 @@ from app.kit.wakes import Wakes
 from app.models.catalogue import Catalogue
 from app.operations.service import ReadinessService
 from app.quotes.service import PromptCounter, QuoteService, QuoteSources, QuoteTerms
+from app.receipts.bundle import ReceiptService
+from app.receipts.log import LogReader
 from app.receipts.record import RecordSigner
+from app.receipts.sequencer import LogTerms, Sequencer
 from app.receipts.service import RecordService
 from app.requests.service import RequestParts, RequestService, RequestTerms
 from app.wallets.service import WalletService
 from ledger.authorization import authorization_domain
 from ledger.encoding import Address, Domain
 from ledger.money import parse_amount
+from ledger.note import NoteSigner
 from ledger.signing import SigningKey
 from ledger.usage import usage_record_domain
 from pricing.curve import Curve
@@ -60,6 +64,8 @@ class Gateway:
     wakes: Wakes
     waiters: JobWaiters
     records: RecordService
+    receipts: ReceiptService
+    log: LogReader
     dispatch: DispatchService
     admission: AdmissionService
     requests: RequestService
@@ -148,6 +154,8 @@ def build_gateway(settings: Settings) -> Gateway:
         wakes=wakes,
         waiters=waiters,
         records=records,
+        receipts=ReceiptService(database, record_signer_of(settings), cipher, token=wallets.token),
+        log=LogReader(database),
         dispatch=dispatch,
         admission=admission,
         requests=requests,
@@ -161,10 +169,45 @@ def record_service_of(settings: Settings, database: Database) -> RecordService:
     Raises:
         MissingKey: the record key is not set.
     """
-    domain = usage_record_domain(
+    return RecordService(database, record_signer_of(settings))
+
+
+def record_signer_of(settings: Settings) -> RecordSigner:
+    """Return the key that signs usage records, with their domain.
+
+    Raises:
+        MissingKey: the record key is not set.
+    """
+    return RecordSigner(settings.signing_key_bytes(), record_domain_of(settings))
+
+
+def log_terms_of(settings: Settings) -> LogTerms:
+    """Return who the receipt log is.
+
+    Raises:
+        MissingKey: the record key or the checkpoint key is not set.
+    """
+    return LogTerms(
+        signer=NoteSigner(settings.log_origin, settings.checkpoint_key_bytes()),
+        record_key=SigningKey(settings.signing_key_bytes()).address,
+        record_domain=record_domain_of(settings),
+    )
+
+
+def build_sequencer(settings: Settings, database: Database) -> Sequencer:
+    """Return what seals records and signs the log.
+
+    Raises:
+        MissingKey: see `log_terms_of`.
+    """
+    return Sequencer(database, log_terms_of(settings), settings.seal_batch_limit)
+
+
+def record_domain_of(settings: Settings) -> Domain:
+    """Return the EIP-712 domain of usage records."""
+    return usage_record_domain(
         chain_id=settings.chain_id, receipt_anchor=lower_address(settings.receipt_anchor_address)
     )
-    return RecordService(database, RecordSigner(settings.signing_key_bytes(), domain))
 
 
 def market_of(

@@ -112,6 +112,20 @@ class Settings(BaseSettings):
         default=None, description="File holding `content_key`; wins over the value."
     )
 
+    checkpoint_key: SecretStr | None = Field(
+        default=None,
+        description="Ed25519 seed that signs the receipt log, 64 hex digits; the worker's only.",
+    )
+    checkpoint_key_file: Path | None = Field(
+        default=None, description="File holding `checkpoint_key`; wins over the value."
+    )
+    log_origin: str = Field(
+        default=rules.DEVELOPMENT_ORIGIN,
+        min_length=1,
+        max_length=255,
+        description="Name of the receipt log for good, a URL without scheme.",
+    )
+
     # Limits.
     max_body_bytes: int = Field(
         default=262_144, ge=1_024, le=16_777_216, description="Largest request body."
@@ -170,6 +184,15 @@ class Settings(BaseSettings):
     )
     ledger_check_seconds: Seconds = Field(
         default=600, description="How often the worker recomputes the books."
+    )
+    seal_interval_seconds: float = Field(
+        default=60.0,
+        gt=0,
+        le=3_600,
+        description="How often records are sealed; a timer, so that batch sizes tell little.",
+    )
+    seal_batch_limit: int = Field(
+        default=100_000, ge=1, le=1_000_000, description="Most records in one receipt batch."
     )
     drain_seconds: Seconds = Field(
         default=30, description="How long a stopping gateway finishes what runs."
@@ -234,6 +257,8 @@ class Settings(BaseSettings):
     def check_forms(self) -> Self:
         """Refuse keys and curves of the wrong form, and development values in production."""
         problems = [*rules.curve_problems(self.price_curve), *self._key_problems()]
+        if not rules.is_log_origin(self.log_origin):
+            problems.append("log_origin must be one word without + or control characters")
         if self.wait_default_seconds > self.wait_max_seconds:
             problems.append("wait_default_seconds is above wait_max_seconds")
         if self.run_seconds_min > self.run_seconds_max:
@@ -254,12 +279,15 @@ class Settings(BaseSettings):
         for name in rules.SECRET_FILES:
             held: SecretStr | None = getattr(self, name)
             if held is None:
-                yield f"{name} is not set"
+                if name in rules.GATEWAY_KEYS:
+                    yield f"{name} is not set"
             elif any(rules.is_development_key(key) for key in rules.key_lines(held)):
                 yield f"{name} is a development key"
         for name in ("token_address", "treasury_address", "receipt_anchor_address"):
             if rules.is_placeholder_address(getattr(self, name)):
                 yield f"{name} is a placeholder"
+        if self.log_origin == rules.DEVELOPMENT_ORIGIN:
+            yield "log_origin is the development log's"
         if self.chain_id in rules.DEVELOPMENT_CHAIN_IDS:
             yield f"chain_id {self.chain_id} is a development chain"
         if rules.is_local_url(self.public_url):
@@ -286,6 +314,14 @@ class Settings(BaseSettings):
     def content_keys(self) -> list[bytes]:
         """Return the AES keys of stored content, the one for new content first."""
         return rules.required_keys("content_key", self.content_key)
+
+    def checkpoint_key_bytes(self) -> bytes:
+        """Return the 32-byte seed that signs the receipt log.
+
+        Raises:
+            MissingKey: neither value nor file is set.
+        """
+        return rules.required_keys("checkpoint_key", self.checkpoint_key)[0]
 
     def described(self) -> dict[str, str]:
         """Return every setting as text with secrets hidden, for `offpeak check`."""

@@ -10,7 +10,11 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-SECRET_FILES = ("signing_key", "content_key")
+SECRET_FILES = ("signing_key", "content_key", "checkpoint_key")
+"""Secrets that may be given as a file."""
+GATEWAY_KEYS = ("signing_key", "content_key")
+"""What every process of production needs; only the worker may hold the checkpoint key."""
+DEVELOPMENT_ORIGIN = "localhost/offpeak-receipts"
 DEVELOPMENT_CHAIN_IDS = frozenset({1_337, 31_337})
 KEY = re.compile(r"(0x)?[0-9a-fA-F]{64}")
 SECRET_FILE_LIMIT = 4_096
@@ -48,6 +52,11 @@ class MissingKey(ConfigError):
     def __init__(self, name: str) -> None:
         super().__init__(f"set OFFPEAK_{name.upper()} or OFFPEAK_{name.upper()}_FILE")
         self.name = name
+
+
+def is_log_origin(text: str) -> bool:
+    """Return whether a text can name a log (C2SP signed-note, key names)."""
+    return text.isprintable() and "+" not in text and not any(one.isspace() for one in text)
 
 
 def placeholder_address(number: int) -> str:

@@ -20,6 +20,7 @@ from app.kit.periodic import Periodic
 from app.kit.raw_routes import RawRoute
 from app.operations import endpoints as operations_endpoints
 from app.quotes import endpoints as quotes_endpoints
+from app.receipts import endpoints as receipts_endpoints
 from app.requests import endpoints as requests_endpoints
 from app.requests import listing as requests_listing
 from app.requests.endpoints import PostRequest
@@ -56,6 +57,8 @@ def build_app(settings: Settings) -> FastAPI:
     app.state.wallets = gateway.wallets
     app.state.requests = gateway.requests
     app.state.job_listing = requests_listing.JobListing(gateway.database, gateway.token)
+    app.state.receipts = gateway.receipts
+    app.state.log = gateway.log
     app.state.readiness = gateway.readiness
     for router in (
         operations_endpoints.router,
@@ -63,6 +66,7 @@ def build_app(settings: Settings) -> FastAPI:
         wallets_endpoints.router,
         requests_listing.router,
         requests_endpoints.router,
+        receipts_endpoints.router,
     ):
         app.include_router(router)
     app.router.routes.append(WebSocketRoute(AGENTS_PATH, gateway.dispatch.endpoint))

@@ -27,6 +27,7 @@ from app.kit.metrics import Metrics
 from app.kit.raw_routes import Disconnected
 from app.models import errors as models
 from app.quotes import errors as quotes
+from app.receipts import errors as receipts
 from app.requests import errors as requests
 from app.wallets import errors as wallets
 from ledger.money import Nano, format_amount
@@ -117,6 +118,18 @@ STATUS: dict[type[Exception], int] = {
     money.MalformedTypedData: 422,
     money.NotCanonical: 422,
     money.RecordInconsistent: 500,
+    money.BadProof: 422,
+    money.BadNote: 500,
+    money.BadEntry: 500,
+    money.BadReceipt: 422,
+    # Receipts and their log.
+    receipts.RecordNotFound: 404,
+    receipts.EntryNotFound: 404,
+    receipts.CheckpointNotFound: 404,
+    receipts.BatchNotFound: 404,
+    receipts.CheckpointKeyRetired: 500,
+    receipts.RotationRefused: 409,
+    receipts.LogDamaged: 500,
     money.InsufficientFunds: 402,
     money.FundsOnHold: 402,
     money.DuplicateHold: 409,

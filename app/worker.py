@@ -11,7 +11,12 @@ from datetime import timedelta
 
 import structlog
 
-from app.assembly import build_price_point_loop, database_of, record_service_of
+from app.assembly import (
+    build_price_point_loop,
+    build_sequencer,
+    database_of,
+    record_service_of,
+)
 from app.capacity.repository import CapacityRepository
 from app.config import Settings
 from app.db.engine import Database
@@ -54,11 +59,12 @@ def build_worker(settings: Settings) -> Worker:
     """Return the worker. Connections open when it runs.
 
     Raises:
-        MissingKey: the record key is not set.
+        MissingKey: the record key or the checkpoint key is not set.
     """
     database = database_of(settings)
     sweeper, check = Sweeper(database), LedgerCheck(database)
     records = record_service_of(settings, database)
+    sequencer = build_sequencer(settings, database)
     points = build_price_point_loop(settings, database)
 
     async def checked() -> None:
@@ -79,6 +85,7 @@ def build_worker(settings: Settings) -> Worker:
         Periodic("market-history", PURGE_SECONDS, pruned),
         Periodic("house-balances", ROLL_UP_SECONDS, HouseBooks(database).roll_up_once),
         Periodic("signatures", SIGN_SECONDS, lambda: records.sign_unsigned(SIGN_LIMIT)),
+        Periodic("receipts", settings.seal_interval_seconds, sequencer.run_once),
         Periodic("ledger-check", settings.ledger_check_seconds, checked),
     ]
     return Worker(database, loops)

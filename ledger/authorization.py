@@ -26,7 +26,7 @@ def authorization_domain(*, chain_id: int, treasury: Address) -> Domain:
 
 @dataclass(frozen=True, slots=True)
 class ReadAccess(TypedMessage):
-    """The payer may read what `scope` names (`balances`, `jobs`) until `valid_until`."""
+    """The payer may read `scope` (`balances`, `jobs`, `receipts`) until `valid_until`."""
 
     TYPE: ClassVar[StructType] = StructType(
         "ReadAccess(address payer,string scope,uint64 validUntil,bytes32 nonce)"

@@ -3,7 +3,7 @@
 * CliError
   - BadInput, BadSchemaFile, Declined, AnswerIncomplete, NoPassword
   - BadSettings, NotUp, NotOwner, DevelopmentOnly
-  - LedgerMismatch
+  - LedgerMismatch, LogMismatch
 """
 
 from pathlib import Path
@@ -103,3 +103,14 @@ class LedgerMismatch(CliError):
     def __init__(self, broken: str) -> None:
         super().__init__(f"broken rules: {broken}")
         self.broken = broken
+
+
+class LogMismatch(CliError):
+    """The receipt log is not what its records, entries and signatures make of it."""
+
+    code = "log-mismatch"
+    next_step = "stop `offpeak work`, keep the database as it is, and find the cause"
+
+    def __init__(self, difference: str) -> None:
+        super().__init__(f"first difference: {difference}")
+        self.difference = difference

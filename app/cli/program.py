@@ -19,9 +19,11 @@ from app.cli import (
     fetch,
     job,
     ledger,
+    log,
     migrate,
     models,
     quote,
+    receipt,
     serve,
     supplier,
     up,
@@ -124,7 +126,9 @@ for name, function, example in (
 app.add_typer(wallet.app, name="wallet")
 app.add_typer(job.app, name="job")
 app.add_typer(supplier.app, name="supplier")
+app.add_typer(receipt.app, name="receipt")
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(log.app, name="log")
 if os.environ.get("OFFPEAK_ENVIRONMENT", "development") != "production":
     app.add_typer(dev.app, name="dev")
 

@@ -26,8 +26,9 @@ from app.client.errors import (
 )
 from app.client.records import SignedRecord, verify_record, verify_stored
 from app.client.terms import Terms
-from app.client.transport import Call, Transport
+from app.client.transport import Call, Reply, Transport
 from app.client.wallet import Wallet
+from app.receipts.schemas import LogKeysOut, ReceiptPageOut
 from app.wallets.schemas import BalanceOut
 from ledger.authorization import ReadAccess
 from ledger.encoding import Address
@@ -167,6 +168,20 @@ class Client:
         query = {"limit": str(limit)} | ({} if before is None else {"before": before})
         return self._read(JobPage, f"/v1/jobs?{parse.urlencode(query)}", scope="jobs")
 
+    def receipt(self, record_id: str) -> bytes:
+        """Return the receipt of one of this wallet's jobs: a file for `offpeak-verify`."""
+        path = f"/v1/receipts/{parse.quote(record_id, safe='')}"
+        return self._read_reply(path, scope="receipts").raw
+
+    def receipts(self, *, limit: int = 100, after: int = 0) -> ReceiptPageOut:
+        """Return this wallet's records in their order, up to `limit` after number `after`."""
+        query = parse.urlencode({"limit": limit, "after": after})
+        return self._read(ReceiptPageOut, f"/v1/receipts?{query}", scope="receipts")
+
+    def log_keys(self) -> LogKeysOut:
+        """Return the keys of the gateway's receipt log, as it states them."""
+        return self._look(LogKeysOut, "/v1/log/keys")
+
     def result(self, job: JobDocument, *, wait_seconds: float) -> JobDocument:
         """Return the job once it has completed.
 
@@ -218,9 +233,12 @@ class Client:
 
     def _read(self, model: type[Model], path: str, *, scope: str) -> Model:
         """Return what only the wallet may read; a refused signature is traced to its domain."""
+        return _parsed(model, self._read_reply(path, scope=scope).document, what=path)
+
+    def _read_reply(self, path: str, *, scope: str) -> Reply:
         call = Call(method="GET", path=path, headers=self._read_headers(scope))
         try:
-            return _parsed(model, self._transport.send(call).document, what=path)
+            return self._transport.send(call)
         except ProblemError as problem:
             if problem.code in OTHER_DOMAIN:
                 self._compare_domains()

@@ -38,10 +38,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A successful answer."""
+    """A successful answer; `raw` are the bytes that `document` was read from."""
 
     status: int
     document: dict[str, object]
+    raw: bytes
 
 
 class Transport:
@@ -100,7 +101,7 @@ class Transport:
             response.close()
         document = _json_object(raw, what=call.path, status=response.status_code)
         if response.is_success:
-            return Reply(response.status_code, document)
+            return Reply(response.status_code, document, raw)
         raise _problem(document, response)
 
 

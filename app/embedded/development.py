@@ -16,7 +16,7 @@ from ledger.encoding import Address
 from ledger.signing import SigningKey
 
 KEY_BYTES = 32
-SECRETS = ("signing_key", "content_key")
+SECRETS = ("signing_key", "content_key", "checkpoint_key")
 """Settings that are read from files of the home."""
 
 

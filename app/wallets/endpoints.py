@@ -17,7 +17,7 @@ ReadHeader = Annotated[
     str | None,
     Header(
         alias="Authorization",
-        description="OffpeakRead <base64url of {access, signature}>, scope `balances`.",
+        description="OffpeakRead <base64url of {access, signature}>, its scope as each route says.",
     ),
 ]
 

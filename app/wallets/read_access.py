@@ -22,7 +22,7 @@ from ledger.authorization import ReadAccess
 from ledger.encoding import Address, Domain
 from ledger.errors import MalformedTypedData
 
-Scope = Literal["balances", "jobs"]
+Scope = Literal["balances", "jobs", "receipts"]
 
 SCHEME = "offpeakread"
 MAX_HEADER_CHARACTERS = 4_000

@@ -20,6 +20,7 @@ from app.db.tables.ledger import (
     transfer,
     wallet_balance,
 )
+from app.db.tables.receipts import log_checkpoint, log_entry, log_node, receipt_batch
 from app.db.tables.supply import (
     agent,
     agent_session,
@@ -45,8 +46,12 @@ __all__ = [
     "job",
     "lease",
     "ledger_halt",
+    "log_checkpoint",
+    "log_entry",
+    "log_node",
     "metadata",
     "price_point",
+    "receipt_batch",
     "request_authorization",
     "schema_functions",
     "supplier",

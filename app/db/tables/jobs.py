@@ -137,12 +137,23 @@ usage_record = Table(
     Column("flags", ARRAY(Text), nullable=False, server_default="{}"),
     Column("key_id", Text),
     Column("signature", LargeBinary),
+    # its place in the one sequence of all sealed records, and its Merkle leaf hash there
+    Column("leaf_index", BigInteger, unique=True),
+    Column("leaf_hash", LargeBinary),
     UniqueConstraint("account_id", "payer_seq"),
     CheckConstraint("held = charge + released", "conserved"),
     CheckConstraint("cached_input_tokens <= input_tokens", "cached"),
     CheckConstraint("reasoning_tokens <= output_tokens", "reasoning"),
     CheckConstraint("(signature IS NULL) = (key_id IS NULL)", "signed_by"),
+    CheckConstraint("(leaf_index IS NULL) = (leaf_hash IS NULL)", "leaf"),
+    CheckConstraint("leaf_index IS NULL OR signature IS NOT NULL", "sealed_signed"),
     Index("ix_usage_record_completed", "completed_at"),
+    Index(
+        "ix_usage_record_unsealed",
+        "account_id",
+        "payer_seq",
+        postgresql_where=text("leaf_index IS NULL"),
+    ),
     Index("ix_usage_record_unsigned", "record_id", postgresql_where=text("signature IS NULL")),
 )
 

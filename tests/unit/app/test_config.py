@@ -21,6 +21,7 @@ PRODUCTION: dict[str, object] = {
     "receipt_anchor_address": "0x" + "6b" * 20,
     "signing_key": KEY,
     "content_key": KEY,
+    "log_origin": "gateway.offpeak.net/receipts",
 }
 
 
@@ -59,6 +60,9 @@ def test_complete_production_settings_are_taken() -> None:
         ("treasury_address", "0x" + "0" * 39 + "2"),
         ("token_address", "0x" + "0" * 40),
         ("chain_id", 31_337),
+        ("checkpoint_key", "11" * 32),
+        ("log_origin", "localhost/offpeak-receipts"),
+        ("log_origin", "two words"),
         ("public_url", "http://gateway.offpeak.net"),
         ("public_url", "https://localhost"),
         ("public_url", "https://offpeak.example"),
