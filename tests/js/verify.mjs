@@ -51,7 +51,7 @@ function parsePolicy(text) {
     contract: () => {},
   };
   for (const line of text.split("\n")) {
-    const [kind, ...words] = line.split(" ").filter((each) => each !== "");
+    const [kind, ...words] = line.split(/[ \t]+/).filter((each) => each !== "");
     if (kind === undefined || kind.startsWith("#")) continue;
     if (!Object.hasOwn(statements, kind)) throw new Unusable(`statement ${kind}`);
     statements[kind](...words);

@@ -126,7 +126,7 @@ SIGNED = [
     Case(
         "answer with a lone surrogate",
         put("opening", "answer", "content", value="\ud800"),
-        Step.OPENING,
+        Step.FORM,
     ),
 ]
 
