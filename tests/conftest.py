@@ -1,8 +1,11 @@
 """What every test may use: the real engines of `tests/engines.py`."""
 
+import logging
+from collections.abc import Iterator
 from typing import Protocol
 
 import pytest
+import structlog
 
 from tests.engines import (
     RunningCluster,
@@ -15,6 +18,18 @@ from tests.engines import (
 from tests.stack import stack
 
 __all__ = ["cluster", "database_url", "fresh_database_url", "redis_url", "stack", "valkey_url"]
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_it_was() -> Iterator[None]:
+    """Undo what a command does to its process's logging: here many share one process."""
+    before, root = structlog.get_config(), logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    structlog.configure(**before)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
 
 _RUNNING = pytest.StashKey[RunningCluster]()
 
