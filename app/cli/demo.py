@@ -58,13 +58,26 @@ def run(home: Path, output: Output, *, persistent: bool) -> dict[str, object]:
         home=home, persistent=persistent, port=0, balance=parse_amount(BALANCE), environ=os.environ
     )
     with running_stack(options, output.note) as stack, demo_client(stack) as client:
-        document = tasks(client, output)
+        document, job_id = tasks(client, output)
+        document["receipt"] = receipt(stack, client, job_id, output)
         stack.check()
     return document
 
 
-def tasks(client: "Client", output: Output) -> dict[str, object]:
-    """Run the three tasks and the refusal, showing each as it ends."""
+def receipt(stack: "Stack", client: "Client", job_id: str, output: Output) -> dict[str, object]:
+    """Seal, fetch and verify a receipt, and show a tampered copy refused."""
+    from app.cli.demo_receipt import prove_receipt  # noqa: PLC0415  # --help does without
+    from app.cli.demo_view import show_receipt  # noqa: PLC0415
+
+    output.note("sealing the records and checking a receipt")
+    proved = prove_receipt(client, stack.settings, job_id=job_id, folder=stack.home.path)
+    if not output.as_json:
+        show_receipt(output, proved)
+    return proved.document()
+
+
+def tasks(client: "Client", output: Output) -> tuple[dict[str, object], str]:
+    """Run the three tasks and the refusal, showing each as it ends; also the first job's id."""
     from app.cli.demo_flow import run_refusal, run_task  # noqa: PLC0415  # --help does without
     from app.cli.demo_tasks import demo_tasks, unaffordable  # noqa: PLC0415
     from app.cli.demo_view import show_done, show_refused  # noqa: PLC0415
@@ -79,7 +92,8 @@ def tasks(client: "Client", output: Output) -> dict[str, object]:
     refused = run_refusal(client, unaffordable(DEFAULT_MODEL))
     if not output.as_json:
         show_refused(output, len(finished) + 1, refused)
-    return {"tasks": [done.document() for done in finished], "refused": refused.document()}
+    shown = [done.document() for done in finished]
+    return {"tasks": shown, "refused": refused.document()}, finished[0].job.id
 
 
 def demo_client(stack: "Stack") -> "Client":

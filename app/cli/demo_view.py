@@ -3,6 +3,7 @@
 from rich.text import Text
 
 from app.cli.demo_flow import Done, Refused
+from app.cli.demo_receipt import ProvedReceipt
 from app.cli.output import Output, print_pairs, printable
 from app.cli.shown import Rows, maximum_text, price_rows, tokens_text
 from ledger.encoding import checksum_address
@@ -55,6 +56,24 @@ def show_refused(output: Output, number: int, refused: Refused) -> None:
         ("balance", f"{refused.after.available}, {refused.after.held} held: unchanged"),
     ]
     _show(output, f"{number}. {refused.task.title}", rows)
+
+
+def show_receipt(output: Output, proved: ProvedReceipt) -> None:
+    """Print what the verifier found, step by step, and what became of the tampered copy."""
+    rows: Rows = [
+        ("receipt", f"of {proved.job_id}, {proved.size} bytes"),
+        ("policy", "the log's first key and the two contracts; no network, no gateway"),
+        *((step["step"], f"{step['result']}: {step['detail']}") for step in proved.good.steps),
+        ("verdict", "VERIFIED (offpeak-verify, exit 0)"),
+        ("tampered", proved.tampering),
+        *(
+            (step["step"], f"{step['result']}: {step['detail']}")
+            for step in proved.tampered.steps
+            if step["result"] == "refused"
+        ),
+        ("verdict", "INVALID (offpeak-verify, exit 1)"),
+    ]
+    _show(output, "5. The receipt of the first task, and a copy with one figure changed", rows)
 
 
 def show_end(output: Output, seconds: float) -> None:

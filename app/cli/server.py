@@ -36,6 +36,9 @@ def store_settings(home: Path) -> "Settings":
         NotUp: they are a home's, whose Postgres does not run.
         pydantic.ValidationError: as `read_settings`.
     """
+    from app.kit.log import configure_logging  # noqa: PLC0415  # --help does without
+
+    configure_logging(level="WARNING")  # or the pieces of the server would write to stdout
     settings = read_settings(home)
     if "OFFPEAK_DATABASE_URL" not in os.environ and not (home / UP_FILE).is_file():
         raise NotUp(home)

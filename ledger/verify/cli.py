@@ -4,8 +4,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Final, NoReturn
 
 from ledger.encoding import canonical_json
@@ -47,9 +46,7 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check what the command line names and return the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    _ready_streams()
     try:
         return _export(given[1:]) if given[:1] == ["export"] else _receipts(given)
     except Unusable as error:
@@ -57,6 +54,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return Exit.USAGE
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _ready_streams() -> None:
+    """Let any text be written in any locale, and to nowhere where a stream was closed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115 -- until exit
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _export(_arguments: list[str]) -> int:
@@ -92,31 +99,31 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-@dataclass(slots=True)
 class _Output:
     """Standard output. When nobody reads any more, the check still ends with its exit code."""
 
-    is_open: bool = True
+    def __init__(self) -> None:
+        self._is_open = True
 
     def write(self, text: str) -> None:
-        if not self.is_open:
-            return
-        try:
-            sys.stdout.write(text)
-        except OSError:
-            self.close()
+        """Write, while somebody reads; raises Unusable when it cannot be written."""
+        if self._is_open:
+            self._try(lambda: sys.stdout.write(text))
 
     def flush(self) -> None:
-        try:
-            sys.stdout.flush()
-        except OSError:
-            self.close()
+        """Send what was written; raises Unusable when it cannot be."""
+        if self._is_open:
+            self._try(sys.stdout.flush)
 
-    def close(self) -> None:
-        """Let the interpreter's own flush at exit go nowhere."""
-        self.is_open = False
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+    def _try(self, write: Callable[[], object]) -> None:
+        try:
+            write()
+        except OSError as error:
+            self._is_open = False
+            nowhere = os.open(os.devnull, os.O_WRONLY)  # for the interpreter's own flush at exit
+            os.dup2(nowhere, sys.stdout.fileno())
+            if not isinstance(error, BrokenPipeError):
+                raise Unusable(f"standard output: {error.strerror}") from None
 
 
 def _receipts(arguments: list[str]) -> int:
@@ -130,7 +137,7 @@ def _receipts(arguments: list[str]) -> int:
     ]
     paths, is_whole = _expanded(options.paths)
     asked = _asked(options, single=len(paths) == 1)
-    output = _Output()
+    output = _Output()  # nothing is written before all that was named could be read
     report: Report = (
         JsonReport(output.write)
         if options.json
@@ -138,10 +145,16 @@ def _receipts(arguments: list[str]) -> int:
     )
     run = _Run(policy, KnownHeads(was, proofs), asked, report)
     ended = run.check(paths, is_whole=is_whole)
+    notes, failed = run.notes(), None
     if options.prev is not None and ended not in {Exit.INVALID, Exit.USAGE}:
-        run.remember(options.prev, was)
-    report.end(run.history if len(paths) > 1 or is_whole else None, run.notes(), ended)
+        try:
+            run.remember(options.prev, was)
+        except Unusable as error:
+            failed, ended = error, Exit.USAGE
+    report.end(run.history if len(paths) > 1 or is_whole else None, notes, ended)
     output.flush()
+    if failed is not None:
+        raise failed
     return ended
 
 

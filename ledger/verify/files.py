@@ -27,17 +27,19 @@ def read_limited(path: str, limit: int) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
-    with open(descriptor, "rb") as file:  # noqa: PTH123 -- a descriptor has no path
+    try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise Unusable(f"{path}: not a regular file")
         if found.st_size > limit:
             raise TooLarge(f"{path}: larger than {limit} bytes")
-        try:
+        with open(descriptor, "rb", closefd=False) as file:
             data = file.read(limit + 1)
-        except OSError as error:
-            raise _unreadable(path, error) from None
-    if len(data) > limit:
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    finally:
+        os.close(descriptor)
+    if len(data) > limit:  # it grew meanwhile, or says nothing of its size
         raise TooLarge(f"{path}: larger than {limit} bytes")
     return data
 

@@ -95,8 +95,8 @@ class KnownHeads:
         if self._remembered is None:
             self._starts.append(head.size)
             return ""
-        old, new = sorted((head.size, self._remembered.size))
-        path = CONSISTENCY_PATH.format(old=old, new=new)
+        smaller, larger = sorted((head.size, self._remembered.size))
+        path = CONSISTENCY_PATH.format(old=smaller, new=larger)
         raise Unusable(
             f"the remembered log has {self._remembered.size} entries, this one {head.size}:"
             f" give --consistency with what the gateway answers at {path}"

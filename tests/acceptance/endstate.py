@@ -13,6 +13,7 @@ from tests.acceptance.site import REPLY, Site
 from tests.waiting import wait_until
 
 OPEN_JOBS = "SELECT count(*) AS n FROM offpeak.job WHERE ended_at IS NULL"
+RUNNING_JOBS = "SELECT count(*) AS n FROM offpeak.job WHERE state = 'running'"
 HALF_ENDED = "SELECT count(*) AS n FROM offpeak.lease WHERE state IN ('active', 'ending')"
 JOBS = (
     "SELECT j.id, a.payer, j.state, j.failure_code, r.charged, r.amount, r.released,"

@@ -9,6 +9,7 @@ from app.client.wallet import Wallet
 from ledger.money import Nano
 from supplier_agent.engine.faults import Fault
 from tests.acceptance.endstate import assert_money, assert_never_oversold, assert_whole, rows
+from tests.acceptance.evidence import assert_evidence
 from tests.acceptance.patrons import Notes, patrons
 from tests.acceptance.site import Site
 from tests.waiting import wait_until
@@ -67,6 +68,7 @@ def play(
 def assert_sound(site: Site, notes: Notes, *, slots: int) -> None:
     """Afterwards: nothing oversold by the lease rows, nothing lost, nothing overspent."""
     assert_whole(site, notes)
+    assert_evidence(site)
     assert_never_oversold(site, slots=slots)
     assert_money(site)
     assert "internal-error" not in notes.refusals

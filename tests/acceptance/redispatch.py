@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 
-from tests.acceptance.endstate import OPEN_JOBS, come_to_rest, count, rows
+from tests.acceptance.endstate import RUNNING_JOBS, come_to_rest, count, rows
 from tests.acceptance.town import Town
 from tests.waiting import wait_until
 
@@ -33,7 +33,7 @@ def kill_an_agent(town: Town) -> Moves:
     buyers = [town.site.buyer(gateway="gateway-b") for _ in range(JOBS_AT_ONCE)]
     with ThreadPoolExecutor(max_workers=JOBS_AT_ONCE) as pool:
         asked = [pool.submit(buyer.client.ask, buyer.checked_quote()) for buyer in buyers]
-        wait_until(lambda: count(town.site, OPEN_JOBS) == JOBS_AT_ONCE)
+        wait_until(lambda: count(town.site, RUNNING_JOBS) == JOBS_AT_ONCE)
         [killed] = rows(town.site, NOW)
         victim = town.busiest_agent()
         town.site.kill(victim)

@@ -114,6 +114,8 @@ class Site:
             "OFFPEAK_DATABASE_URL": self.database_url,
             # a job must outlive a restart of anything, also on a machine that does more than this
             "OFFPEAK_RUN_SECONDS_MIN": "120",
+            # so that kills of the worker meet it while it seals, logs and signs
+            "OFFPEAK_SEAL_INTERVAL_SECONDS": "0.2",
             **({"OFFPEAK_REDIS_URL": self.redis_url} if self.redis_url else {}),
             **self._keys,
             **more,

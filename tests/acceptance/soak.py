@@ -19,6 +19,7 @@ from pathlib import Path
 
 from tests.acceptance import mixed
 from tests.acceptance.endstate import assert_money, assert_whole
+from tests.acceptance.evidence import assert_evidence
 from tests.acceptance.heartbeats import beating
 from tests.acceptance.kill_rounds import KillRounds
 from tests.acceptance.redispatch import kill_an_agent
@@ -103,6 +104,7 @@ def soak_kills(town: Town, chance: random.Random, *, rounds: int, until: float) 
     run = KillRounds(town, chance)
     notes = run.play(rounds, people=6, until=until)
     assert_whole(town.site, notes)
+    assert_evidence(town.site)
     say(f"kills       {sum(run.kills.values())} rounds {dict(run.kills)}")
     say(f"kills       {len(notes.jobs)} jobs answered, 0 lost, 0 charged twice, ledger clean")
     say(f"kills       {len(notes.failed)} failed unbilled: {sorted(notes.failed.values())}")

@@ -10,6 +10,7 @@ from app.client.errors import ProblemError
 from ledger.encoding import Address
 from tests.acceptance.endstate import (
     OPEN_JOBS,
+    RUNNING_JOBS,
     assert_as_told,
     assert_money,
     come_to_rest,
@@ -31,10 +32,10 @@ def payer_of(buyer: Buyer) -> Address:
 def have_running(
     town: Town, pool: ThreadPoolExecutor, buyers: list[Buyer]
 ) -> list[Future[JobDocument]]:
-    """Ask once per buyer; return when all have been accepted and none can be answered."""
+    """Ask once per buyer; return when all are running and none can be answered."""
     town.hold()
     asked = [pool.submit(buyer.ask_until_answered, timeout_seconds=90) for buyer in buyers]
-    wait_until(lambda: count(town.site, OPEN_JOBS) == len(buyers))
+    wait_until(lambda: count(town.site, RUNNING_JOBS) == len(buyers))
     return asked
 
 

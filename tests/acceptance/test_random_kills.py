@@ -3,6 +3,7 @@
 import random
 
 from tests.acceptance.endstate import assert_whole
+from tests.acceptance.evidence import assert_evidence
 from tests.acceptance.kill_rounds import PARTS, KillRounds
 from tests.acceptance.town import Town
 
@@ -13,5 +14,6 @@ def test_kills_at_random_points_lose_no_accepted_job_and_charge_none_twice(town:
 
     assert run.kills.keys() == PARTS.keys()
     assert_whole(town.site, notes)
+    assert_evidence(town.site)
     assert notes.failed == {}
     assert "internal-error" not in notes.refusals

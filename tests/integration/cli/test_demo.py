@@ -11,7 +11,7 @@ from tests.integration.cli.running import offpeak
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(240)]
 
 
-def test_the_demo_runs_three_tasks_and_a_refusal(tmp_path: Path) -> None:
+def test_the_demo_runs_three_tasks_a_refusal_and_verifies_a_receipt(tmp_path: Path) -> None:
     done = offpeak(tmp_path, "demo", "--json")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
@@ -29,5 +29,9 @@ def test_the_demo_runs_three_tasks_and_a_refusal(tmp_path: Path) -> None:
         assert spent == Decimal(job["charge"])
         assert Decimal(after["held"]) == 0
     assert told["refused"]["problem"]["code"] == "insufficient-funds"
+    receipt = told["receipt"]
+    assert (receipt["verified"]["exit"], receipt["refused"]["exit"]) == (0, 1)
+    [verdict] = receipt["verified"]["receipts"]
+    assert verdict["verified"]
     last = told["tasks"][-1]["balance_after"]["available"]
     assert told["refused"]["balance_after"]["available"] == last
