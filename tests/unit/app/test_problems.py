@@ -22,6 +22,7 @@ NOT_SERVED = (
     "app.embedded",
     "app.cli",
     "app.config_rules",
+    "ledger.verify",
     "app.db.migrate",
     "app.client",
     "app.finance",
