@@ -22,14 +22,10 @@ from tests.integration.finance.exporting import (
     DECEMBER,
     NOVEMBER,
     Exporter,
-    archive,
     at,
-    exporter,
     policy,
     verify,
 )
-
-__all__ = ["archive", "exporter"]
 
 
 def names(folder: Path) -> list[str]:
