@@ -167,9 +167,10 @@ async def write_text(found: "Statement", output: Output) -> None:
         late = each.booked_at.replace(microsecond=0) > each.happened_at
         output.write(f"{text}  late: {each.happened_at:%Y-%m-%d %H:%M:%S}" if late else text)
     output.write(columns("", "closing", "", "", format_amount(found.closing)))
-    rows = [("held", found.held), ("available", found.available), ("pending", found.pending)]
-    for name, amount in rows if found.holder.kind == "wallet" else []:
-        output.write(columns("", name, "", "", format_amount(amount)))
+    if found.holder.kind == "wallet":
+        parts = {"held": found.held, "available": found.available, "pending": found.pending}
+        for name, part in parts.items():
+            output.write(columns("", name, "", "", format_amount(part)))
     output.note(
         "final: every month of it is closed"
         if found.is_final

@@ -1,4 +1,7 @@
-"""What must hold in the books: one file of `rules/` each, a claim and its counter-examples."""
+"""What must hold in the books: one file each, a claim and its counter-examples.
+
+`rules/` are the ledger check's, `matches/` and `waiting/` the reconciliation's.
+"""
 
 from dataclasses import dataclass
 from importlib.resources import files
@@ -8,7 +11,8 @@ from importlib.resources import files
 class Rule:
     """A claim about the stored rows.
 
-    `query` returns (subject, expected, found) for every row that breaks it.
+    `query` returns (subject, expected, found) for every row that breaks it; in `matches/` with the
+    time of it, in `waiting/` (subject, since, due).
     """
 
     name: str
@@ -16,9 +20,9 @@ class Rule:
     query: str
 
 
-def rules() -> tuple[Rule, ...]:
-    """Return all rules, by name. A file's first line is its claim."""
-    folder = files("app.finance") / "rules"
+def rules(kind: str = "rules") -> tuple[Rule, ...]:
+    """Return all rules of a folder, by name. A file's first line is its claim."""
+    folder = files("app.finance") / kind
     found = []
     for path in sorted(folder.iterdir(), key=lambda entry: entry.name):
         first, _, query = path.read_text("utf-8").partition("\n")

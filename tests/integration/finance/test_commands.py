@@ -120,6 +120,7 @@ def test_a_month_is_reviewed_opened_again_and_closed(archive: Archive, finance: 
         assert document(finance, "period", act, "2020-01")["state"] == state
         [found] = document(finance, "period", "list")["periods"]
         assert (found["month"], found["state"]) == ("2020-01", state)
+    [found] = document(finance, "period", "list")["periods"]
     assert (found["starts_at"], found["ends_at"], found["closed_leaf"]) == (
         "2020-01-01T00:00:00.000Z",
         "2020-02-01T00:00:00.000Z",

@@ -40,6 +40,7 @@ COMMANDS = (
     "ledger check",
     "finance statement",
     "finance correct",
+    "finance reconcile",
     "finance period list",
     "finance period soft-close",
     "finance period reopen",
