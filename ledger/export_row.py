@@ -5,11 +5,12 @@ of a record's row follow from the signed record and its place; those in `UNSIGNE
 gateway's own words beside it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final
 
 from ledger.encoding import Address, checksum_address, uuid_from_bytes32
 from ledger.errors import BadEntry
@@ -133,37 +134,31 @@ def signed_cells(record: UsageRecord, *, place: int, chain_id: int) -> tuple[Cel
 
 def cell_text(kind: Kind, value: Cell) -> str:
     """A value as it is written in every text format; nothing is the empty text."""
-    if value is None:
-        return ""
-    if kind is Kind.AMOUNT:
-        return format_amount(Nano(int(value)))
-    return time_text(int(value)) if kind is Kind.TIME else str(value)
+    return "" if value is None else _FORMS[kind](value)
 
 
-def csv_text(kind: Kind, value: Cell) -> str:
-    """As `cell_text`, but chosen text that a spreadsheet would run gets a quote before it."""
-    text = cell_text(kind, value)
-    return "'" + text if kind is Kind.TEXT and text.startswith(FORMULA_SIGNS) else text
-
-
-def json_value(kind: Kind, value: Cell) -> str | int | None:
-    """A value as it stands in JSON: integers as numbers, amounts and times as text."""
-    return value if value is None or kind is Kind.INTEGER else cell_text(kind, value)
+def harmless(text: str) -> str:
+    """Chosen text with a quote before it if a spreadsheet would run it."""
+    return "'" + text if text.startswith(FORMULA_SIGNS) else text
 
 
 def row_object(columns: Sequence[Column], cells: Sequence[Cell]) -> dict[str, str | int | None]:
-    """A row as a JSON object."""
+    """A row as a JSON object: integers as numbers, amounts and times as text."""
     return {
-        column.name: json_value(column.kind, cell)
+        column.name: cell if cell is None else _JSON_FORMS[column.kind](cell)
         for column, cell in zip(columns, cells, strict=True)
     }
 
 
 def csv_row(columns: Sequence[Column], cells: Sequence[Cell]) -> list[str]:
-    """A row as a list of texts."""
-    return [csv_text(column.kind, cell) for column, cell in zip(columns, cells, strict=True)]
+    """A row as a list of texts; chosen text is `harmless`."""
+    return [
+        "" if cell is None else _CSV_FORMS[column.kind](cell)
+        for column, cell in zip(columns, cells, strict=True)
+    ]
 
 
+@lru_cache(maxsize=1024)
 def time_text(seconds: int) -> str:
     """A time as RFC 3339 in UTC, to the second.
 
@@ -190,6 +185,17 @@ def parse_time(text: object, field: str) -> int:
         if found is not None and time_text(int(found.timestamp())) == text:
             return int(found.timestamp())
     raise BadEntry(field, "not a time as 2026-11-01T00:00:00Z")
+
+
+_FORMS: Final[Mapping[Kind, Callable[[Any], str]]] = {
+    Kind.ID: str,
+    Kind.TEXT: str,
+    Kind.INTEGER: str,
+    Kind.AMOUNT: format_amount,
+    Kind.TIME: time_text,
+}
+_CSV_FORMS: Final[Mapping[Kind, Callable[[Any], str]]] = {**_FORMS, Kind.TEXT: harmless}
+_JSON_FORMS: Final[Mapping[Kind, Callable[[Any], str | int]]] = {**_FORMS, Kind.INTEGER: int}
 
 
 def _id(word: bytes) -> str | None:

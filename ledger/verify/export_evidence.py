@@ -98,8 +98,8 @@ class EvidenceCheck:
                 continue
             if not isinstance(leaf, RecordLine):
                 raise Refused(f"batch {header.number} breaks off")
-            record = self._record(leaf, header, index)
-            tree.add(record_leaf_hash(record.digest(self.policy.records), leaf.signature))
+            record, digest = self._record(leaf, header, index)
+            tree.add(record_leaf_hash(digest, leaf.signature))
             _add(whole, record)
             yield place, record
         if tree.root() != header.records_root:
@@ -127,10 +127,14 @@ class EvidenceCheck:
         self.batches += 1
         return header
 
-    def _record(self, line: RecordLine, header: BatchHeader, index: LogIndex) -> UsageRecord:
+    def _record(
+        self, line: RecordLine, header: BatchHeader, index: LogIndex
+    ) -> tuple[UsageRecord, bytes]:
+        """The record and its digest, once it is known to be sound, signed and in its place."""
         record = read_record(line.record.decode())
         check_record(record)
-        signer = recover(record.digest(self.policy.records), line.signature)
+        digest = record.digest(self.policy.records)
+        signer = recover(digest, line.signature)
         trust.require_record_key(signer, self.table, self.policy, index)
         if not header.first_at <= record.completed_at <= header.last_at:
             raise Refused(f"a record completed at {record.completed_at}, outside of its batch")
@@ -142,7 +146,7 @@ class EvidenceCheck:
         self.count += 1
         self.net[record.asset] = self.net.get(record.asset, 0) + net_amount(record)
         _add(self._sums, record)
-        return record
+        return record, digest
 
 
 def _add(sums: dict[Address, list[int]], record: UsageRecord) -> None:

@@ -17,7 +17,7 @@ from app.finance.export.writer import Scope, Writer
 from app.finance.interval import month_interval
 from app.kit.clock import unix_seconds
 from ledger.encoding import uuid_from_bytes32
-from ledger.export_row import FORMULA_SIGNS, caip10, net_amount, time_text
+from ledger.export_row import caip10, harmless, net_amount, time_text
 from ledger.usage import Outcome
 
 ISSUER: Final = "OFFPEAK"
@@ -49,8 +49,7 @@ class FocusWriter(Writer):
         made = focus_row(row, self._chain_id)
         check_row(made)
         for name in _FREE:
-            if made[name].startswith(FORMULA_SIGNS):
-                made[name] = "'" + made[name]
+            made[name] = harmless(made[name])
         return made.values()
 
 

@@ -16,8 +16,8 @@ from app.finance.export.writer import Scope, Writer
 from ledger.export_row import RECORD_COLUMNS, TRANSFER_COLUMNS, Cell, Column, Kind
 from ledger.money import DECIMALS
 
-GROUP_ROWS = 20_000
-"""Rows of a row group."""
+GROUP_ROWS = 5_000
+"""Rows of a row group; as Python objects they are most of what an export needs in memory."""
 _TYPES = {
     Kind.ID: pa.string(),
     Kind.TEXT: pa.string(),

@@ -58,7 +58,10 @@ def finish(folder: Path, target: Path) -> None:
     for path in folder.iterdir():
         _sync(path)
     _sync(folder)
-    folder.rename(target)
+    try:
+        folder.rename(target)
+    except OSError:  # somebody else's folder came between
+        raise ExportExists(target) from None
     _sync(target.parent)
 
 

@@ -6,7 +6,8 @@ from sqlalchemy import func, select
 
 from app.db.engine import Database
 from app.db.tables import log_entry
-from app.receipts.log import LogReader, LogWriter, rotations_until
+from app.kit.errors import DatabaseConflict
+from app.receipts.log import ATTEMPTS, LogReader, LogWriter, rotations_until
 from app.receipts.log_repository import LogRepository
 from app.receipts.sequencer import LogTerms, Sequencer
 from ledger.checkpoint import LogProof
@@ -69,8 +70,15 @@ class ExportLog:
 
         Raises:
             CheckpointKeyRetired: another key is in force than the one that is set.
+            DatabaseConflict: others sign at the same moment again and again.
         """
         logged = await LogWriter(self._database).append(EntryKind.EXPORT_MANIFEST, note)
-        if logged.is_new:
-            await Sequencer(self._database, self._terms, batch_limit=1).sign_checkpoints()
+        sequencer = Sequencer(self._database, self._terms, batch_limit=1)
+        for attempt in range(ATTEMPTS):
+            try:
+                await sequencer.sign_checkpoints()
+                break
+            except DatabaseConflict:  # a worker signs them at this moment
+                if attempt == ATTEMPTS - 1:
+                    raise
         return LoggedManifest(note, await self.proof(logged.index), logged.is_new)

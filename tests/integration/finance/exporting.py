@@ -19,9 +19,7 @@ from ledger.verify.export import verify_export
 from ledger.verify.export_report import show
 from ledger.verify.policy import parse_policy
 from tests.integration.books import Books, wallet
-from tests.integration.receipts.conftest import DOMAIN, ORIGIN, Archive, archive, seed
-
-__all__ = ["archive", "exporter"]
+from tests.integration.receipts.conftest import DOMAIN, ORIGIN, Archive, seed
 
 NOVEMBER = month_interval("2025-11")
 DECEMBER = month_interval("2025-12")

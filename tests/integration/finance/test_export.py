@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.finance.export.writer import Format
-from tests.integration.finance.exporting import Exporter, archive, exporter, policy, verify
-
-__all__ = ["archive", "exporter"]
+from tests.integration.finance.exporting import Exporter, policy, verify
 
 
 @pytest.mark.parametrize("kind", Format)

@@ -10,9 +10,7 @@ import pytest
 
 from app.finance.export.writer import Format
 from app.finance.interval import parse_interval
-from tests.integration.finance.exporting import Exporter, archive, exporter
-
-__all__ = ["archive", "exporter"]
+from tests.integration.finance.exporting import Exporter
 
 JOURNALS = [
     pytest.param(

@@ -22,14 +22,10 @@ from tests.integration.finance.exporting import (
     DECEMBER,
     NOVEMBER,
     Exporter,
-    archive,
     at,
-    exporter,
     policy,
     verify,
 )
-
-__all__ = ["archive", "exporter"]
 
 
 def names(folder: Path) -> list[str]:
@@ -121,6 +117,22 @@ async def test_what_a_killed_export_left_is_replaced(exporter: Exporter, tmp_pat
     assert made.is_new
     assert names(tmp_path) == ["out"]
     assert verify(tmp_path / "out", policy(exporter.archive))[0] == 0
+
+
+async def test_a_manifest_that_was_logged_before_a_crash_gets_its_checkpoint_and_no_twin(
+    exporter: Exporter, tmp_path: Path
+) -> None:
+    archive = exporter.archive
+    first = await exporter.export(tmp_path / "first")
+    note = (tmp_path / "first" / "manifest.note").read_bytes()
+    exporter.owner.connection.execute(
+        "DELETE FROM offpeak.log_checkpoint WHERE size > %s", (first.log_index,)
+    )
+    again = await exporter.export(tmp_path / "again")
+    assert (again.is_new, again.log_index) == (False, first.log_index)
+    assert await size(exporter) == first.log_index + 1
+    assert (tmp_path / "again" / "manifest.note").read_bytes() == note
+    assert verify(tmp_path / "again", policy(archive))[0] == 0
 
 
 async def test_two_exports_into_one_folder_at_a_time_are_refused(

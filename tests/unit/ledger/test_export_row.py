@@ -7,28 +7,35 @@ from hypothesis import strategies as st
 from ledger.errors import BadEntry
 from ledger.export_row import (
     FORMULA_SIGNS,
+    Cell,
+    Column,
     Kind,
     cell_text,
-    csv_text,
-    json_value,
+    csv_row,
     parse_time,
+    row_object,
     time_text,
 )
 
 
+def csv(kind: Kind, value: Cell) -> str:
+    [text] = csv_row([Column("x", kind)], [value])
+    return text
+
+
 @pytest.mark.parametrize("sign", FORMULA_SIGNS)
 def test_chosen_text_that_a_spreadsheet_would_run_is_quoted(sign: str) -> None:
-    assert csv_text(Kind.TEXT, sign + "1+1") == "'" + sign + "1+1"
-    assert csv_text(Kind.ID, sign + "1") == sign + "1"
+    assert csv(Kind.TEXT, sign + "1+1") == "'" + sign + "1+1"
+    assert csv(Kind.ID, sign + "1") == sign + "1"
 
 
 @given(st.integers(-(2**63), 2**63))
 def test_negative_amounts_and_numbers_stay_numbers(value: int) -> None:
-    text = csv_text(Kind.AMOUNT, value)
+    text = csv(Kind.AMOUNT, value)
     assert text == cell_text(Kind.AMOUNT, value)
     assert int(text.replace(".", "")) == value
     assert len(text.partition(".")[2]) == 9
-    assert csv_text(Kind.INTEGER, value) == str(value)
+    assert csv(Kind.INTEGER, value) == str(value)
 
 
 @given(st.integers(0, 253_402_300_799))
@@ -59,6 +66,5 @@ def test_a_time_beyond_all_calendars_is_refused() -> None:
 
 
 def test_json_has_numbers_for_counts_and_text_for_money() -> None:
-    assert json_value(Kind.INTEGER, 5) == 5
-    assert json_value(Kind.AMOUNT, 5) == "0.000000005"
-    assert json_value(Kind.TEXT, None) is None
+    columns = [Column("n", Kind.INTEGER), Column("amount", Kind.AMOUNT), Column("x", Kind.TEXT)]
+    assert row_object(columns, (5, 5, None)) == {"n": 5, "amount": "0.000000005", "x": None}
