@@ -31,6 +31,10 @@ RecordKey = Annotated[
     str | None, typer.Option(help="Address of a further record key, from the next batch on.")
 ]
 RetiredKey = Annotated[str | None, typer.Option(help="Address of a record key that signs no more.")]
+PolicyFile = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Where to write it, replacing a file; else stdout."),
+]
 
 
 @app.command(epilog="Example: offpeak log check --json")
@@ -118,8 +122,10 @@ def keys(*, url: Url = None, home: Home = DEFAULT_HOME, as_json: Json = False) -
     Output(as_json=as_json).rows(found.model_dump(mode="json", by_alias=True), rows)
 
 
-@app.command(epilog="Example: offpeak log policy > policy.txt")
-def policy(*, url: Url = None, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
+@app.command(epilog="Example: offpeak log policy -o policy.txt")
+def policy(
+    *, file: PolicyFile = None, url: Url = None, home: Home = DEFAULT_HOME, as_json: Json = False
+) -> None:
     """Print a policy for `offpeak-verify` that trusts this log's first key and these contracts.
 
     It is the gateway's word: compare the key with what the operator publishes elsewhere.
@@ -131,7 +137,10 @@ def policy(*, url: Url = None, home: Home = DEFAULT_HOME, as_json: Json = False)
     with looking(BuyerOptions(wallet=WalletOptions(home=home), url=url)) as client:
         text = policy_text(client.log_keys(), client.terms)
     output = Output(as_json=as_json)
-    if as_json:
+    if file is not None:
+        file.write_text(text)
+        output.rows({"file": str(file), "policy": text}, [("policy", str(file))])
+    elif as_json:
         output.show({"policy": text})
     else:
         output.write(text.removesuffix("\n"))

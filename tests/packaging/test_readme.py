@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 import urllib.request
 from contextlib import chdir
 from pathlib import Path
@@ -40,11 +41,36 @@ def test_every_make_target_that_is_told_exists(line: str) -> None:
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("line", named(README, ".venv/bin/offpeak "))
+@pytest.mark.parametrize(
+    "line", [line for line in named(README, ".venv/bin/offpeak ") if "JOB_ID" not in line]
+)
 def test_every_command_of_the_readme_works(stack: Stack, line: str) -> None:
     done = run(stack, line)
     assert done.exit_code == 0, done.stderr
     assert done.stdout.strip()
+
+
+@pytest.mark.engine
+def test_a_receipt_is_kept_and_checked_as_the_readme_says(stack: Stack) -> None:
+    asked = run(stack, '.venv/bin/offpeak ask "One word." --max-tokens 8 --max 0.001 --yes')
+    job = re.findall(r"job_[0-9a-f-]{36}", asked.stderr)[0]
+    assert run(stack, ".venv/bin/offpeak log seal").exit_code == 0  # the worker does in a minute
+    block = README.partition("## Keep the receipt")[2].partition("```\n\n")[0]
+    *fetching, checking = [line.replace("JOB_ID", job) for line in commands(block + "```\n")]
+    for line in fetching:
+        done = run(stack, line)
+        assert done.exit_code == 0, (line, done.stderr)
+    with chdir(stack.home.path.parent):
+        command = [sys.executable, "-m", "ledger.verify", *shlex.split(checking)[1:]]
+        verified = subprocess.run(
+            command,
+            check=False,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+    assert verified.returncode == 0, verified.stdout
+    assert "VERIFIED" in verified.stdout
 
 
 @pytest.mark.engine
