@@ -25,6 +25,7 @@ NOT_SERVED = (
     "app.db.migrate",
     "app.client",
     "app.finance",
+    "ledger.verify",
 )
 """Failures of commands and of starting; no request meets them."""
 
