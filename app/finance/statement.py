@@ -47,11 +47,11 @@ MOVEMENTS = text(
 )
 # A hold counts as open until its record is booked, so held and balance speak of the same moment.
 HELD = text(
-    "SELECT coalesce(sum(h.amount), 0)::bigint FROM offpeak.job j"
+    "SELECT coalesce(sum(h.amount), 0)::bigint"
+    " FROM (SELECT offpeak.leaf_mark(:end) AS leaf) mark CROSS JOIN offpeak.job j"
     " JOIN offpeak.hold h ON h.id = j.id LEFT JOIN offpeak.usage_record u ON u.record_id = h.id"
-    " WHERE j.account_id = :account AND h.created_at < :end"
-    " AND (u.completed_at < :end AND coalesce(u.leaf_index, 9223372036854775807)"
-    "   < offpeak.leaf_mark(:end)) IS NOT TRUE"
+    " WHERE j.account_id = :account AND h.created_at < :end AND (u.completed_at < :end"
+    "   AND coalesce(u.leaf_index < mark.leaf, mark.leaf IS NULL)) IS NOT TRUE"
 )
 KNOWN = text("SELECT EXISTS (SELECT FROM offpeak.account a WHERE a.id = :account)")
 
@@ -137,7 +137,9 @@ class Statement:
         balance = self.opening
         options = {"yield_per": READ_AT_ONCE}
         rows = await self._view.stream(MOVEMENTS, given, execution_options=options)
-        async for some in rows.partitions():  # row by row each would switch to the driver and back
+        async for some in rows.partitions(
+            READ_AT_ONCE
+        ):  # row by row each would switch to the driver and back
             for booked_at, created_at, ref, other, is_credit, size in some:
                 amount = Nano(size if is_credit else -size)
                 balance = Nano(balance + amount)

@@ -40,13 +40,13 @@ SELECT t.ref, t.leg,
   FROM offpeak.transfer t;
 
 -- Booked before p_at, for sums over a whole history, which then need no look at each row's period:
---   of a record    completed_at < p_at AND coalesce(leaf_index, max) < offpeak.leaf_mark(p_at)
---   of a transfer  created_at < p_at AND xid < offpeak.xid_mark(p_at)
+--   of a record    completed_at < p_at AND coalesce(leaf_index < mark, mark IS NULL), mark = leaf_mark(p_at)
+--   of a transfer  created_at < p_at AND xid < xid_mark(p_at)
 -- because a row is booked at p_at or later when its own time is, or when it missed a closed period that
 -- ends at p_at or later; and who missed any of those missed the first of them (4).
 CREATE FUNCTION offpeak.leaf_mark(p_at timestamptz)
 RETURNS bigint LANGUAGE sql STABLE AS $$
-  SELECT coalesce(min(p.closed_leaf), 9223372036854775807) FROM offpeak.accounting_period p WHERE p.ends_at >= p_at
+  SELECT min(p.closed_leaf) FROM offpeak.accounting_period p WHERE p.ends_at >= p_at
 $$;
 CREATE FUNCTION offpeak.xid_mark(p_at timestamptz)
 RETURNS xid8 LANGUAGE sql STABLE AS $$

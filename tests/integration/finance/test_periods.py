@@ -16,7 +16,8 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 FAR = datetime(2100, 1, 1, tzinfo=UTC)
 BEFORE_RECORD = (
     "SELECT record_id FROM offpeak.usage_record WHERE completed_at < %(at)s"
-    " AND coalesce(leaf_index, 9223372036854775807) < offpeak.leaf_mark(%(at)s) ORDER BY 1"
+    " AND coalesce(leaf_index < offpeak.leaf_mark(%(at)s), offpeak.leaf_mark(%(at)s) IS NULL)"
+    " ORDER BY 1"
 )
 BEFORE_TRANSFER = (
     "SELECT ref FROM offpeak.transfer WHERE created_at < %(at)s"
