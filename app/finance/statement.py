@@ -26,14 +26,17 @@ READ_AT_ONCE: Final = 1_000
 """Movements in memory at a time."""
 
 BALANCES = text(
-    "SELECT coalesce(sum(x.amount) FILTER (WHERE x.booked_at < :start), 0)::bigint AS opening,"
-    " coalesce(sum(x.amount) FILTER (WHERE x.booked_at < :end), 0)::bigint AS closing,"
-    " count(*) FILTER (WHERE x.booked_at >= :start AND x.booked_at < :end) AS movements,"
+    "WITH mark AS MATERIALIZED"
+    " (SELECT offpeak.xid_mark(:start) AS start_xid, offpeak.xid_mark(:end) AS end_xid),"
+    " mine AS (SELECT CASE WHEN t.credit = :account THEN t.amount ELSE -t.amount END AS amount,"
+    "   t.created_at < :start AND t.xid < (SELECT start_xid FROM mark) AS is_before"
+    "   FROM offpeak.transfer t WHERE (t.credit = :account OR t.debit = :account)"
+    "   AND t.created_at < :end AND t.xid < (SELECT end_xid FROM mark))"
+    " SELECT coalesce(sum(amount) FILTER (WHERE is_before), 0)::bigint AS opening,"
+    " coalesce(sum(amount), 0)::bigint AS closing,"
+    " count(*) FILTER (WHERE NOT is_before) AS movements,"
     " (SELECT coalesce(max(p.ends_at) >= :end, false) FROM offpeak.accounting_period p"
-    "   WHERE p.state = 'closed') AS is_final"
-    " FROM (SELECT b.booked_at, CASE WHEN b.credit = :account THEN b.amount ELSE -b.amount END"
-    "   AS amount FROM offpeak.booked_transfer b"
-    "   WHERE b.credit = :account OR b.debit = :account) x"
+    "   WHERE p.state = 'closed') AS is_final FROM mine"
 )
 MOVEMENTS = text(
     "SELECT b.booked_at, b.created_at, b.ref, a.kind AS other, b.credit = :account AS is_credit,"
@@ -44,10 +47,11 @@ MOVEMENTS = text(
 )
 # A hold counts as open until its record is booked, so held and balance speak of the same moment.
 HELD = text(
-    "SELECT coalesce(sum(h.amount), 0)::bigint FROM offpeak.job j"
-    " JOIN offpeak.hold h ON h.id = j.id LEFT JOIN offpeak.booked_record b ON b.record_id = h.id"
-    " WHERE j.account_id = :account AND h.created_at < :end"
-    " AND (b.booked_at IS NULL OR b.booked_at >= :end)"
+    "SELECT coalesce(sum(h.amount), 0)::bigint"
+    " FROM (SELECT offpeak.leaf_mark(:end) AS leaf) mark CROSS JOIN offpeak.job j"
+    " JOIN offpeak.hold h ON h.id = j.id LEFT JOIN offpeak.usage_record u ON u.record_id = h.id"
+    " WHERE j.account_id = :account AND h.created_at < :end AND (u.completed_at < :end"
+    "   AND coalesce(u.leaf_index < mark.leaf, mark.leaf IS NULL)) IS NOT TRUE"
 )
 KNOWN = text("SELECT EXISTS (SELECT FROM offpeak.account a WHERE a.id = :account)")
 
@@ -133,11 +137,14 @@ class Statement:
         balance = self.opening
         options = {"yield_per": READ_AT_ONCE}
         rows = await self._view.stream(MOVEMENTS, given, execution_options=options)
-        async for row in rows:
-            amount = Nano(row.amount if row.is_credit else -row.amount)
-            balance = Nano(balance + amount)
-            kind = movement_kind(self.holder.kind, AccountKind(row.other), is_credit=row.is_credit)
-            yield Movement(row.booked_at, row.created_at, kind, row.ref, amount, balance)
+        async for some in rows.partitions(
+            READ_AT_ONCE
+        ):  # row by row each would switch to the driver and back
+            for booked_at, created_at, ref, other, is_credit, size in some:
+                amount = Nano(size if is_credit else -size)
+                balance = Nano(balance + amount)
+                kind = movement_kind(self.holder.kind, AccountKind(other), is_credit=is_credit)
+                yield Movement(booked_at, created_at, kind, ref, amount, balance)
         assert balance == self.closing, "the movements do not lead to the closing balance"
 
 

@@ -39,6 +39,22 @@ SELECT t.ref, t.leg,
        t.debit, t.credit, t.amount, t.asset, t.created_at
   FROM offpeak.transfer t;
 
+-- Booked before p_at, for sums over a whole history, which then need no look at each row's period:
+--   of a record    completed_at < p_at AND coalesce(leaf_index < mark, mark IS NULL), mark = leaf_mark(p_at)
+--   of a transfer  created_at < p_at AND xid < xid_mark(p_at)
+-- because a row is booked at p_at or later when its own time is, or when it missed a closed period that
+-- ends at p_at or later; and who missed any of those missed the first of them (4).
+CREATE FUNCTION offpeak.leaf_mark(p_at timestamptz)
+RETURNS bigint LANGUAGE sql STABLE AS $$
+  SELECT min(p.closed_leaf) FROM offpeak.accounting_period p WHERE p.ends_at >= p_at
+$$;
+CREATE FUNCTION offpeak.xid_mark(p_at timestamptz)
+RETURNS xid8 LANGUAGE sql STABLE AS $$
+  SELECT coalesce((SELECT p.closed_xid FROM offpeak.accounting_period p
+                    WHERE p.ends_at >= p_at AND p.state = 'closed' ORDER BY p.ends_at LIMIT 1),
+                  '18446744073709551615'::xid8)
+$$;
+
 -- The closed periods with the marks of the next one: whoever came between the two missed this one last.
 CREATE VIEW offpeak.period_closing AS
 SELECT p.name, p.starts_at, p.ends_at, p.closed_leaf AS leaf, p.closed_xid AS xid,

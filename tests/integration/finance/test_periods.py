@@ -14,6 +14,15 @@ from tests.integration.receipts.conftest import Archive
 BUYER, LATE_BUYER = wallet(1), wallet(2)
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 FAR = datetime(2100, 1, 1, tzinfo=UTC)
+BEFORE_RECORD = (
+    "SELECT record_id FROM offpeak.usage_record WHERE completed_at < %(at)s"
+    " AND coalesce(leaf_index < offpeak.leaf_mark(%(at)s), offpeak.leaf_mark(%(at)s) IS NULL)"
+    " ORDER BY 1"
+)
+BEFORE_TRANSFER = (
+    "SELECT ref FROM offpeak.transfer WHERE created_at < %(at)s"
+    " AND xid < offpeak.xid_mark(%(at)s) ORDER BY 1"
+)
 
 
 @pytest.fixture
@@ -79,10 +88,16 @@ def booked(books: Books, start: datetime, end: datetime) -> tuple[set[UUID], set
     They are what the views say, each once.
     """
     found = []
-    for view, function, key in (
-        ("booked_record", "booked_records", "record_id"),
-        ("booked_transfer", "booked_transfers", "ref"),
+    for view, function, key, before in (
+        ("booked_record", "booked_records", "record_id", BEFORE_RECORD),
+        ("booked_transfer", "booked_transfers", "ref", BEFORE_TRANSFER),
     ):
+        for at in (start, end):
+            by_mark = books.connection.execute(before.encode(), {"at": at}).fetchall()
+            by_view = books.rows(
+                f"SELECT {key} FROM offpeak.{view} WHERE booked_at < %s ORDER BY 1", at
+            )
+            assert by_mark == by_view
         by_function = sorted(
             (row[0], row.booked_at)
             for row in books.rows(
