@@ -12,6 +12,8 @@ from ledger.export_row import caip10, time_text
 class BeancountWriter(Writer):
     """Writes `offpeak.beancount`."""
 
+    takes_accounts = True
+
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
         self._opens = journal.day_before(scope.from_at)

@@ -145,8 +145,9 @@ class ExportService:
             (folder / EVIDENCE_FILE).open("wb") as evidence,
             closing(open_writer(order.format, scope)) as writer,
         ):
-            async for accounts in source.accounts():
-                writer.accounts(accounts)
+            if writer.takes_accounts:
+                async for accounts in source.accounts():
+                    writer.accounts(accounts)
             async for batches in source.batches():
                 for batch in batches:
                     line = BatchLine(batch.header, await self._log.proof(batch.log_index))
@@ -158,8 +159,9 @@ class ExportService:
                 writer.transfers(transfers)
                 found.totals.transfers += len(transfers)
                 advance(len(transfers))
-            async for accounts in source.accounts():
-                writer.closing(accounts)
+            if writer.takes_accounts:
+                async for accounts in source.accounts():
+                    writer.closing(accounts)
         return found
 
     async def _publish(self, manifest: ExportManifest, order: Order, folder: Path) -> Export:

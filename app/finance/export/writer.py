@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from app.finance.export.rows import AccountRow, RecordRow, TransferRow
 
@@ -41,6 +41,9 @@ class Scope:
 
 class Writer(ABC):
     """Writes one export's rows into files of its folder."""
+
+    takes_accounts: ClassVar[bool] = False
+    """Whether balances are of use to it; finding them reads every transfer there ever was."""
 
     def accounts(self, rows: Iterable[AccountRow]) -> None:  # noqa: B027
         """Take accounts with the balances at both ends of the interval."""
