@@ -93,7 +93,7 @@ BY_CODE: Final[Mapping[str, Exit]] = {
     "export-exists": Exit.USAGE,
     "bad-month": Exit.USAGE,
     "bad-interval": Exit.USAGE,
-    "unmatched": Exit.FAILED,
+    "unmatched": Exit.CHECK_FAILED,
     "unknown-account": Exit.REFUSED,
     "unknown-record": Exit.REFUSED,
     "corrected-already": Exit.REFUSED,

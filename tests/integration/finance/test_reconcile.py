@@ -187,11 +187,11 @@ def test_the_command_lists_it_and_its_exit_code_tells(
     with Books(fresh_database_url, role="none") as owner:
         owner.connection.execute(f"DELETE FROM offpeak.transfer WHERE ref = {FIRST}".encode())
     code, shown, told = run()
-    assert code == Exit.FAILED
+    assert code == Exit.CHECK_FAILED
     assert "1 UNMATCHED" in shown
     assert "DIFFERS" in shown
     assert "(unmatched)" in told
     code, shown, _ = run("--json")
-    assert code == Exit.FAILED
+    assert code == Exit.CHECK_FAILED
     [item] = next(m for m in json.loads(shown)["matches"] if m["name"] == "charges")["first"]
     assert item["age_seconds"] >= 0
