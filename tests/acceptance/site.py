@@ -122,6 +122,10 @@ class Site:
         }
         return {**os.environ, "PYTHONPATH": str(_ROOT), **given}
 
+    def set_key(self, name: str, value: str) -> None:
+        """Give every process that starts from now on another key."""
+        self._keys[name] = value
+
     def settings(self) -> Settings:
         """Return the same as `Settings`."""
         named = {
