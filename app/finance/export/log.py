@@ -1,19 +1,21 @@
 """What an export takes from the receipt log, and the one entry that it adds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import func, select
 
 from app.db.engine import Database
-from app.db.tables import log_entry
+from app.db.tables import log_checkpoint, log_entry
 from app.kit.errors import DatabaseConflict
-from app.receipts.log import ATTEMPTS, LogReader, LogWriter, rotations_until
+from app.receipts.errors import CheckpointNotFound
+from app.receipts.log import ATTEMPTS, LogWriter, rotations_until
 from app.receipts.log_repository import LogRepository
 from app.receipts.sequencer import LogTerms, Sequencer
 from ledger.checkpoint import LogProof
 from ledger.log_entry import EntryKind
 from ledger.manifest import ExportManifest
-from ledger.merkle import LogIndex
+from ledger.merkle import LogIndex, complete_nodes, inclusion_ranges, range_hash
 from ledger.receipt import KeyEntry
 
 
@@ -32,7 +34,6 @@ class ExportLog:
     def __init__(self, database: Database, terms: LogTerms) -> None:
         self._database = database
         self._terms = terms
-        self._reader = LogReader(database)
 
     @property
     def origin(self) -> str:
@@ -43,11 +44,34 @@ class ExportLog:
         """Return the key rotations of a log of `size`, each with its proof, in order."""
         async with self._database.transaction() as tx:
             found = await rotations_until(LogRepository(tx), size)
-        return [KeyEntry(each.entry, await self.proof(each.index)) for each in found]
+        proofs = await self.proofs([each.index for each in found])
+        return [KeyEntry(each.entry, proof) for each, proof in zip(found, proofs, strict=True)]
 
-    async def proof(self, index: int) -> LogProof:
-        """Return an entry's proof for the checkpoint just after it."""
-        return await self._reader.proof(LogIndex(index), index + 1)
+    async def proofs(self, indexes: Sequence[int]) -> list[LogProof]:
+        """Return the proofs of entries, each for the checkpoint just after it; two queries in all.
+
+        Raises:
+            CheckpointNotFound: one of these checkpoints is not signed yet.
+        """
+        ranges = [inclusion_ranges(index, index + 1) for index in indexes]
+        wanted = {node for found in ranges for each in found for node in complete_nodes(each)}
+        sizes = [index + 1 for index in indexes]
+        c = log_checkpoint.c
+        async with self._database.transaction() as tx:
+            nodes = await LogRepository(tx).nodes(sorted(wanted))
+            rows = await tx.execute(select(c.size, c.note).where(c.size.in_(sizes)))
+            notes = {size: bytes(note) for size, note in rows}
+        for size in sizes:
+            if size not in notes:
+                raise CheckpointNotFound(size, latest=max(notes, default=0))
+        return [
+            LogProof(
+                LogIndex(index),
+                tuple(range_hash(each, nodes.__getitem__) for each in found),
+                notes[index + 1],
+            )
+            for index, found in zip(indexes, ranges, strict=True)
+        ]
 
     async def find(self, manifest: ExportManifest) -> bytes | None:
         """Return the note of this manifest if it was logged before, by whichever key."""
@@ -81,4 +105,5 @@ class ExportLog:
             except DatabaseConflict:  # a worker signs them at this moment
                 if attempt == ATTEMPTS - 1:
                     raise
-        return LoggedManifest(note, await self.proof(logged.index), logged.is_new)
+        [proof] = await self.proofs([logged.index])
+        return LoggedManifest(note, proof, logged.is_new)

@@ -1,6 +1,6 @@
 """One export from start to end."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +13,8 @@ from app.finance.export.errors import ExportExists, IntervalOpen, RecordsPending
 from app.finance.export.folder import files_of, finish, unfinished
 from app.finance.export.log import ExportLog
 from app.finance.export.repository import ExportSource, Extent
-from app.finance.export.rows import BatchPlace, Leaf, Totals
-from app.finance.export.writer import MAX_SHEET_ROWS, Format, Scope, Writer
+from app.finance.export.rows import BatchPlace, Leaf, RecordRow, Totals
+from app.finance.export.writer import MAX_SHEET_ROWS, Format, Scope
 from app.finance.export.writers import open_writer
 from app.finance.interval import Interval
 from app.kit.clock import unix_seconds
@@ -81,11 +81,11 @@ class _Found:
     last_batch: int | None = None
     log_size: int = 0
 
-    def count(self, batch: BatchPlace) -> None:
-        """Take a batch that was written."""
+    def count(self, batches: Sequence[BatchPlace]) -> None:
+        """Take batches that were written, in their order."""
         if self.first_batch is None:
-            self.first_batch = batch.number
-        self.last_batch, self.log_size = batch.number, batch.log_index + 1
+            self.first_batch = batches[0].number
+        self.last_batch, self.log_size = batches[-1].number, batches[-1].log_index + 1
 
 
 class ExportService:
@@ -149,12 +149,17 @@ class ExportService:
                 async for accounts in source.accounts():
                     writer.accounts(accounts)
             async for batches in source.batches():
-                for batch in batches:
-                    line = BatchLine(batch.header, await self._log.proof(batch.log_index))
-                    evidence.write(line.encode() + b"\n")
-                    async for leaves in source.leaves(batch.start, batch.end):
-                        advance(_write_leaves(leaves, evidence, writer, found.totals))
-                    found.count(batch)
+                proofs = await self._log.proofs([batch.log_index for batch in batches])
+                heads = {
+                    batch.start: BatchLine(batch.header, proof).encode() + b"\n"
+                    for batch, proof in zip(batches, proofs, strict=True)
+                }
+                for start, end in stretches(batches):
+                    async for leaves in source.leaves(start, end):
+                        rows = _write_leaves(leaves, heads, evidence, found.totals)
+                        writer.records(rows)
+                        advance(len(rows))
+                found.count(batches)
             async for transfers in source.transfers():
                 writer.transfers(transfers)
                 found.totals.transfers += len(transfers)
@@ -200,12 +205,22 @@ class ExportService:
         )
 
 
+def stretches(batches: Sequence[BatchPlace]) -> list[tuple[int, int]]:
+    """Return the places of batches, joined where one batch follows on another."""
+    found: list[tuple[int, int]] = []
+    for batch in batches:
+        start = found.pop()[0] if found and found[-1][1] == batch.start else batch.start
+        found.append((start, batch.end))
+    return found
+
+
 def _write_leaves(
-    leaves: Iterable[Leaf], evidence: BinaryIO, writer: Writer, totals: Totals
-) -> int:
-    """Write leaves' evidence and the rows among them; return how many rows."""
+    leaves: Iterable[Leaf], heads: Mapping[int, bytes], evidence: BinaryIO, totals: Totals
+) -> list[RecordRow]:
+    """Write leaves' evidence, each batch's head before its first; return the rows among them."""
     rows = []
     for leaf in leaves:
+        evidence.write(heads.get(leaf.place, b""))
         if leaf.row is None:
             evidence.write(LeafLine(leaf.hash).encode() + b"\n")
             continue
@@ -213,8 +228,7 @@ def _write_leaves(
         evidence.write(line.encode() + b"\n")
         totals.add(leaf.row)
         rows.append(leaf.row)
-    writer.records(rows)
-    return len(rows)
+    return rows
 
 
 def require_same_order(order: Order) -> None:
