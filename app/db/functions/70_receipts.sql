@@ -13,7 +13,7 @@ CREATE FUNCTION offpeak.seal_batch(
   p_number bigint, p_start bigint, p_keys bigint, p_record uuid[], p_hash bytea[], p_header bytea,
   p_chunk_roots bytea)
 RETURNS void LANGUAGE plpgsql VOLATILE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp AS $$
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 DECLARE v_number bigint; v_end bigint; n int;
 BEGIN
   PERFORM offpeak._lock_log();
@@ -41,7 +41,7 @@ CREATE FUNCTION offpeak.append_log_entry(
   p_index bigint, p_kind text, p_entry bytea, p_leaf_hash bytea, p_batch bigint,
   p_level smallint[], p_node bigint[], p_hash bytea[])
 RETURNS void LANGUAGE plpgsql VOLATILE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp AS $$
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 BEGIN
   PERFORM offpeak._lock_log();
   IF p_index <> coalesce((SELECT max(e.index) + 1 FROM offpeak.log_entry e), 0) THEN
@@ -56,7 +56,7 @@ END $$;
 -- Store a checkpoint before anybody sees it. One size has one, for good; none is left out.
 CREATE FUNCTION offpeak.store_checkpoint(p_size bigint, p_root bytea, p_note bytea)
 RETURNS void LANGUAGE plpgsql VOLATILE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp AS $$
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 BEGIN
   PERFORM offpeak._lock_log();
   IF p_size <> coalesce((SELECT max(c.size) FROM offpeak.log_checkpoint c), 0) + 1 THEN
