@@ -36,7 +36,7 @@ class ExportLog:
 
     @property
     def origin(self) -> str:
-        """Return the log's name."""
+        """The log's name."""
         return self._terms.origin
 
     async def rotations(self, size: int) -> list[KeyEntry]:
@@ -51,7 +51,7 @@ class ExportLog:
 
     async def find(self, manifest: ExportManifest) -> bytes | None:
         """Return the note of this manifest if it was logged before, by whichever key."""
-        text = manifest.sign([]).rstrip(b"\n") + b"\n\n"
+        text = manifest.text().encode() + b"\n"
         entry = log_entry.c.entry
         query = select(entry).where(
             log_entry.c.kind == EntryKind.EXPORT_MANIFEST.value,

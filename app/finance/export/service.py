@@ -195,7 +195,7 @@ class ExportService:
             log_size=found.log_size,
             records=found.totals.records,
             transfers=found.totals.transfers,
-            sums=found.totals.asset_sums(),
+            sums=found.totals.sums,
             files=files_of(folder),
         )
 
@@ -211,8 +211,8 @@ def _write_leaves(
             continue
         line = RecordLine(leaf.row.record.canonical(), leaf.row.signature)
         evidence.write(line.encode() + b"\n")
-        totals.add(leaf.row)
         rows.append(leaf.row)
+    totals.add(rows)
     writer.records(rows)
     return len(rows)
 
