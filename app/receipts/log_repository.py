@@ -44,6 +44,7 @@ APPEND = SqlScalar(
 STORE_CHECKPOINT = SqlScalar(
     "store_checkpoint", {"size": "bigint", "root": "bytea", "note": "bytea"}
 )
+# The lock of `offpeak._lock_log`, which is for other functions only and not for this role to call.
 LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('offpeak.receipt_log', 0))")
 # A wallet's records up to its first one that is not signed by a key in force, in its own order.
 SEALABLE = text(
