@@ -9,15 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.cli.policies import policy_text
-from app.kit.errors import DatabaseConflict
 from ledger.receipt import Receipt
 
 if TYPE_CHECKING:
     from app.client.client import Client
     from app.config import Settings
 
-ATTEMPTS = 10
-"""How often sealing is tried while the worker seals at the same moment."""
 VERIFY_SECONDS = 30
 """Most time that a run of `offpeak-verify` may take."""
 
@@ -122,13 +119,7 @@ async def seal(settings: "Settings") -> None:
     """Do now what the worker does once a minute, again while its own round comes between."""
     from app.cli.log import sealed  # noqa: PLC0415
     from app.kit.log import configure_logging  # noqa: PLC0415
+    from app.receipts.log import retried  # noqa: PLC0415
 
     configure_logging(level="WARNING")
-    for attempt in range(ATTEMPTS):
-        try:
-            await sealed(settings)
-        except DatabaseConflict:
-            if attempt == ATTEMPTS - 1:
-                raise
-        else:
-            return
+    await retried(lambda: sealed(settings))

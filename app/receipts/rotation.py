@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from app.db.engine import Database
 from app.kit.errors import DatabaseConflict
 from app.receipts.errors import CheckpointKeyRetired, RotationRefused
-from app.receipts.log import append, rotations_until
+from app.receipts.log import append, retried, rotations_until
 from app.receipts.log_repository import LogRepository
 from app.receipts.sequencer import Sequencer
 from ledger.encoding import Address
@@ -13,8 +13,6 @@ from ledger.log_entry import EntryKind
 from ledger.log_keys import KeyRole, KeyTable, LogKey
 from ledger.merkle import LogIndex
 from ledger.note import Note, NoteSigner
-
-ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,21 +85,19 @@ async def rotate(database: Database, sequencer: Sequencer, rotation: Rotation) -
         RotationRefused: see `Rotation.apply`; or records of a key that is to be retired are not
             sealed yet.
         CheckpointKeyRetired, LogDamaged: see `Sequencer.run_once`.
-        DatabaseConflict: the log grew again and again meanwhile; nothing was done.
+        DatabaseConflict: the log grew again and again meanwhile; `offpeak log keys` shows whether
+            the change was logged.
     """
-    for attempt in range(ATTEMPTS):
+
+    async def once() -> LogIndex:
         await sequencer.run_once()
-        try:
-            index = await _log(database, sequencer, rotation)
-        except DatabaseConflict:
-            if attempt == ATTEMPTS - 1:
-                raise
-            continue
-        signer = rotation.checkpoint_key or sequencer.terms.signer
-        terms = replace(sequencer.terms, signer=signer)
-        await Sequencer(database, terms, sequencer.batch_limit).sign_checkpoints()
-        return index
-    raise AssertionError("unreachable")
+        return await _log(database, sequencer, rotation)
+
+    index = await retried(once)
+    signer = rotation.checkpoint_key or sequencer.terms.signer
+    terms = replace(sequencer.terms, signer=signer)
+    await retried(Sequencer(database, terms, sequencer.batch_limit).sign_checkpoints)
+    return index
 
 
 async def _log(database: Database, sequencer: Sequencer, rotation: Rotation) -> LogIndex:

@@ -6,8 +6,7 @@ from sqlalchemy import func, select
 
 from app.db.engine import Database
 from app.db.tables import log_entry
-from app.kit.errors import DatabaseConflict
-from app.receipts.log import ATTEMPTS, LogReader, LogWriter, rotations_until
+from app.receipts.log import LogReader, LogWriter, retried, rotations_until
 from app.receipts.log_repository import LogRepository
 from app.receipts.sequencer import LogTerms, Sequencer
 from ledger.checkpoint import LogProof
@@ -74,11 +73,5 @@ class ExportLog:
         """
         logged = await LogWriter(self._database).append(EntryKind.EXPORT_MANIFEST, note)
         sequencer = Sequencer(self._database, self._terms, batch_limit=1)
-        for attempt in range(ATTEMPTS):
-            try:
-                await sequencer.sign_checkpoints()
-                break
-            except DatabaseConflict:  # a worker signs them at this moment
-                if attempt == ATTEMPTS - 1:
-                    raise
+        await retried(sequencer.sign_checkpoints)  # a worker may sign them at this moment
         return LoggedManifest(note, await self.proof(logged.index), logged.is_new)
