@@ -277,10 +277,12 @@ async def append(
         expected: The only index at which it may stand, when that matters.
     """
     leaf = entry_leaf_hash(kind, entry)
+    # The size first: whoever logs the same entry after this read moves the log on, which is a
+    # conflict to retry; the other way round it would be a second entry with one leaf.
+    size = await log.size()
     found = await log.index_of(leaf)
     if found is not None:
         return Logged(found, is_new=False)
-    size = await log.size()
     if expected is not None and size != expected:
         raise DatabaseConflict
     peaks = root_nodes(size)

@@ -277,6 +277,23 @@ async def test_an_entry_is_logged_once_however_often_and_at_once(archive: Archiv
     assert sum(each.is_new for each in logged) == 3
 
 
+async def test_an_entry_that_is_logged_while_it_is_being_logged_is_found(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await archive.sequencer().run_once()
+    writer = LogWriter(archive.database)
+    real = LogRepository.size
+
+    async def late(repository: LogRepository) -> int:
+        monkeypatch.setattr(LogRepository, "size", real)
+        await writer.append(EntryKind.EXPORT_MANIFEST, b"one")
+        return await real(repository)
+
+    monkeypatch.setattr(LogRepository, "size", late)
+    again = await writer.append(EntryKind.EXPORT_MANIFEST, b"one")
+    assert (again.index, again.is_new) == (1, False)
+
+
 async def test_a_proof_that_does_not_hold_is_not_given_out(archive: Archive) -> None:
     await archive.seal(BUYER)
     archive.tamper("UPDATE offpeak.log_node SET hash = sha256(hash) WHERE level = 0 AND index = 0")
