@@ -114,7 +114,7 @@ class Settings(BaseSettings):
 
     checkpoint_key: SecretStr | None = Field(
         default=None,
-        description="Ed25519 seed that signs the receipt log, 64 hex digits; the worker's only.",
+        description="Ed25519 seed that signs the receipt log, 64 hex digits; not for gateways.",
     )
     checkpoint_key_file: Path | None = Field(
         default=None, description="File holding `checkpoint_key`; wins over the value."

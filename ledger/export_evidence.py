@@ -12,8 +12,7 @@ from typing import Final
 
 from ledger.checkpoint import LogProof
 from ledger.encoding import canonical_json
-from ledger.errors import BadEntry, BadNote, BadProof
-from ledger.receipt import SIGNATURE_BYTES, KeyEntry
+from ledger.receipt import SIGNATURE_BYTES, KeyEntry, log_proof_of
 from ledger.strict_json import bytes_of, parse_canonical, require_members, text_of
 
 EVIDENCE_FILE: Final = "evidence.jsonl"
@@ -87,13 +86,10 @@ def parse_line(data: bytes) -> EvidenceLine:
     if "record" in given:
         require_members(given, "record", "signature", what="line")
         signature = bytes_of(given["signature"], "line.signature", length=SIGNATURE_BYTES)
-        return RecordLine(_bytes(given["record"], "line.record"), signature)
+        return RecordLine(text_of(given["record"], "line.record").encode(), signature)
     require_members(given, "header", "log_proof", what="line")
-    try:
-        proof = LogProof.parse(text_of(given["log_proof"], "line.log_proof"))
-    except (BadNote, BadProof) as error:
-        raise BadEntry("line.log_proof", error.reason) from None
-    return BatchLine(_bytes(given["header"], "line.header"), proof)
+    header = text_of(given["header"], "line.header").encode()
+    return BatchLine(header, log_proof_of(given["log_proof"], "line.log_proof"))
 
 
 def key_line(entry: KeyEntry) -> bytes:
@@ -107,14 +103,4 @@ def parse_key_line(data: bytes) -> KeyEntry:
     Raises:
         BadEntry: another form.
     """
-    try:
-        return KeyEntry.parse(parse_canonical(data, what="line"), "line")
-    except (BadNote, BadProof) as error:
-        raise BadEntry("line.log_proof", error.reason) from None
-
-
-def _bytes(value: object, field: str) -> bytes:
-    try:
-        return text_of(value, field).encode()
-    except UnicodeEncodeError:
-        raise BadEntry(field, "a lone surrogate") from None
+    return KeyEntry.parse(parse_canonical(data, what="line"), "line")

@@ -25,6 +25,7 @@ from ledger.strict_json import (
     require_members,
     text_of,
 )
+from ledger.usage import UsageRecord
 
 HEADER_VERSION: Final = 1
 MAX_BATCH_RECORDS: Final = 1_000_000
@@ -114,6 +115,16 @@ class AssetSums:
         if held != charge + released:
             raise BadEntry(field, "held is not charge + released")
         return cls(asset=asset, charge=charge, held=held, released=released)
+
+
+def sums_of(record: UsageRecord) -> AssetSums:
+    """What one record says of its token."""
+    return AssetSums(
+        asset=record.asset,
+        charge=record.charge_nano,
+        held=record.held_nano,
+        released=record.released_nano,
+    )
 
 
 def add_up(amounts: Iterable[AssetSums]) -> tuple[AssetSums, ...]:

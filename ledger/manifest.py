@@ -99,10 +99,13 @@ class ExportManifest:
             }
         )
 
+    def text(self) -> str:
+        """The three lines that are signed."""
+        return f"{MANIFEST_LINE}\n{self.origin}\n{self.encode().decode()}\n"
+
     def sign(self, signers: Iterable[NoteSigner]) -> bytes:
         """The log entry: the manifest as a signed note."""
-        text = f"{MANIFEST_LINE}\n{self.origin}\n{self.encode().decode()}\n"
-        return sign_note(text, signers)
+        return sign_note(self.text(), signers)
 
     @classmethod
     def read(cls, note: Note) -> Self:

@@ -125,7 +125,7 @@ class KeyEntry:
         require_members(given, "entry", "log_proof", what=field)
         return cls(
             text_of(given["entry"], f"{field}.entry").encode(),
-            _log_proof(given["log_proof"], f"{field}.log_proof"),
+            log_proof_of(given["log_proof"], f"{field}.log_proof"),
         )
 
 
@@ -236,13 +236,18 @@ class Receipt:
             acceptance=SignedMessage.parse(given["acceptance"], "acceptance"),
             supplier=None if supplier is None else SupplierPart.parse(supplier, "supplier"),
             batch=None if batch is None else BatchPart.parse(batch, "batch"),
-            log_proof=None if proof is None else _log_proof(proof, "log_proof"),
+            log_proof=None if proof is None else log_proof_of(proof, "log_proof"),
             keys=tuple(KeyEntry.parse(each, f"keys[{n}]") for n, each in enumerate(listed)),
             opening=None if opening is None else Opening.parse(opening, "opening"),
         )
 
 
-def _log_proof(value: object, field: str) -> LogProof:
+def log_proof_of(value: object, field: str) -> LogProof:
+    """The proof that a text in C2SP tlog-proof form writes.
+
+    Raises:
+        BadEntry: not a text, or of another form.
+    """
     try:
         return LogProof.parse(text_of(value, field))
     except (BadNote, BadProof) as error:

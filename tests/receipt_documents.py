@@ -77,7 +77,7 @@ NO_EDITS = Edits()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A finished job: its record and all that was signed on the way. `place` once sealed."""
+    """A finished job: its record and all that was signed on the way."""
 
     wallet: str
     request: bytes

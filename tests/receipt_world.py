@@ -14,11 +14,11 @@ from ledger.encoding import checksum_address, uuid_bytes32
 from ledger.hashing import sha256
 from ledger.log_entry import (
     NO_HEADER,
-    AssetSums,
     BatchHeader,
     EntryKind,
     add_up,
     entry_leaf_hash,
+    sums_of,
 )
 from ledger.log_keys import KeyRole, KeyTable, LogKey
 from ledger.merkle import (
@@ -34,7 +34,7 @@ from ledger.money import Nano
 from ledger.note import NoteSigner
 from ledger.receipt import BatchPart, KeyEntry, Opening, Receipt, SignedMessage, SupplierPart
 from ledger.signing import SigningKey
-from ledger.usage import NO_RECORD, Outcome, UsageRecord
+from ledger.usage import NO_RECORD, Outcome
 from tests.receipt_documents import (
     AUTHORIZATIONS,
     CHAIN_ID,
@@ -252,7 +252,7 @@ class World:
             start=start,
             end=start + len(jobs),
             records_root=tree.root,
-            sums=add_up(_sums(job.record) for job in jobs),
+            sums=add_up(sums_of(job.record) for job in jobs),
             first_at=min(times),
             last_at=max(times),
             key_id=self.signer().verifier.id.hex(),
@@ -362,12 +362,3 @@ def small_world(name: str = "one") -> World:
 
 def _signed(message: bytes, signature: bytes) -> SignedMessage:
     return SignedMessage(message.decode(), signature)
-
-
-def _sums(record: UsageRecord) -> AssetSums:
-    return AssetSums(
-        asset=record.asset,
-        charge=record.charge_nano,
-        held=record.held_nano,
-        released=record.released_nano,
-    )

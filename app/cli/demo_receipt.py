@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.cli.policies import policy_text
-from app.kit.errors import DatabaseConflict
 from ledger.receipt import Receipt
 
 if TYPE_CHECKING:
     from app.client.client import Client
     from app.config import Settings
 
-ATTEMPTS = 10
-"""How often sealing is tried while the worker seals at the same moment."""
-SECONDS = 30
+VERIFY_SECONDS = 30
+"""Most time that a run of `offpeak-verify` may take."""
 
 
 class ReceiptUnproved(Exception):
@@ -109,7 +107,7 @@ def verdict(receipt: Path, policy: Path) -> Verdict:
         [sys.executable, "-m", "ledger.verify", str(receipt), "--policy", str(policy), "--json"],
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=VERIFY_SECONDS,
         check=False,
     )
     if not ended.stdout:
@@ -118,22 +116,10 @@ def verdict(receipt: Path, policy: Path) -> Verdict:
 
 
 async def seal(settings: "Settings") -> None:
-    """Do now what the worker does once a minute."""
-    from app.assembly import build_sequencer, database_of, record_service_of  # noqa: PLC0415
+    """Do now what the worker does once a minute, again while its own round comes between."""
+    from app.cli.log import sealed  # noqa: PLC0415
     from app.kit.log import configure_logging  # noqa: PLC0415
-    from app.worker import SIGN_LIMIT  # noqa: PLC0415
+    from app.receipts.log import retried  # noqa: PLC0415
 
     configure_logging(level="WARNING")
-    database = database_of(settings)
-    try:
-        await record_service_of(settings, database).sign_unsigned(SIGN_LIMIT)
-        for attempt in range(ATTEMPTS):
-            try:
-                await build_sequencer(settings, database).run_once()
-            except DatabaseConflict:  # the worker's round came between
-                if attempt == ATTEMPTS - 1:
-                    raise
-            else:
-                return
-    finally:
-        await database.dispose()
+    await retried(lambda: sealed(settings))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.errors import BadInput
+from app.cli.finance_options import From, Month, To, required_interval
 from app.cli.options import DEFAULT_HOME, Home, Json
 from app.cli.output import Output
 
@@ -18,13 +19,6 @@ if TYPE_CHECKING:
 FORMATS = ("jsonl", "csv", "parquet", "xlsx", "focus", "beancount", "hledger")
 EXAMPLE = "Example: offpeak finance export --month 2026-11 --format csv -o november"
 
-From = Annotated[
-    str | None, typer.Option("--from", help="First day or UTC time: 2026-11-01.", metavar="TIME")
-]
-To = Annotated[
-    str | None, typer.Option("--to", help="Day or UTC time after the last.", metavar="TIME")
-]
-Month = Annotated[str | None, typer.Option(help="A calendar month instead: 2026-11.")]
 FormatName = Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")]
 Folder = Annotated[Path, typer.Option("-o", "--output", help="Folder to make.")]
 AllowOpen = Annotated[
@@ -51,20 +45,11 @@ def export(
     """
     from app.finance.export.service import Order  # noqa: PLC0415  # --help does without
     from app.finance.export.writer import Format  # noqa: PLC0415
-    from app.finance.interval import month_interval, parse_interval  # noqa: PLC0415
 
     if format_name not in FORMATS:
         raise BadInput(f"--format {format_name}: one of {', '.join(FORMATS)}")
-    if month is not None and (start is not None or end is not None):
-        raise BadInput("--month stands for --from and --to; give one or the other")
-    if month is not None:
-        interval = month_interval(month)
-    elif start is not None and end is not None:
-        interval = parse_interval(start, end)
-    else:
-        raise BadInput("which interval? --month 2026-11, or --from and --to")
     order = Order(
-        interval=interval,
+        interval=required_interval(start, end, month),
         format=Format(format_name),
         target=output.absolute(),
         allow_open=allow_open,

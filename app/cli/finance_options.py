@@ -38,3 +38,15 @@ def interval_of(start: str | None, end: str | None, month: str | None) -> "Inter
     if start is None or end is None:
         raise BadInput("--from and --to go together")
     return parse_interval(start, end)
+
+
+def required_interval(start: str | None, end: str | None, month: str | None) -> "Interval":
+    """Return the interval that the options name.
+
+    Raises:
+        BadInput, BadInterval: see `interval_of`; or they name none.
+    """
+    interval = interval_of(start, end, month)
+    if interval is None:
+        raise BadInput("which interval? --month 2026-01, or --from and --to")
+    return interval

@@ -41,7 +41,7 @@ def reconcile(
     """Compare the ledger with the records and the log.
 
     Of what is booked in an interval, or of everything. Lists what does not match, and what waits,
-    with its age. Exit code 0: all matches; 1: something does not, or has waited too long.
+    with its age. Exit code 0: all matches; 10: something does not, or has waited too long.
     """
     from app.finance.errors import Unmatched  # noqa: PLC0415  # --help does without
 

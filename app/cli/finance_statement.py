@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.errors import BadInput
-from app.cli.finance_options import Asset, From, Month, To, interval_of
+from app.cli.finance_options import Asset, From, Month, To, required_interval
 from app.cli.options import DEFAULT_HOME, Home, Json
 from app.cli.output import Output
 
@@ -42,9 +42,7 @@ def statement(
     """
     if sum((wallet is not None, supplier is not None, fees)) != 1:
         raise BadInput("whose? one of --wallet, --supplier and --fees")
-    interval = interval_of(start, end, month)
-    if interval is None:
-        raise BadInput("which interval? --month 2026-01, or --from and --to")
+    interval = required_interval(start, end, month)
 
     async def run() -> None:
         from app.cli.server import reader_database  # noqa: PLC0415  # --help does without
@@ -55,7 +53,10 @@ def statement(
             token = parse_address(asset or settings.token_address)
             holder = holder_of(wallet, supplier, token)
             async with Statements(database).of(holder, interval) as found:
-                await (write_json if as_json else write_text)(found, Output(as_json=as_json))
+                if as_json:
+                    await write_json(found)
+                else:
+                    await write_text(found, Output(as_json=False))
 
     asyncio.run(run())
 
@@ -128,12 +129,11 @@ def head(found: "Statement") -> dict[str, object]:
     }
 
 
-async def write_json(found: "Statement", output: Output) -> None:
+async def write_json(found: "Statement") -> None:
     """Write one JSON document, a movement at a time: a year of them need not fit in memory."""
     from app.kit.clock import format_time  # noqa: PLC0415  # --help does without
     from ledger.money import format_amount  # noqa: PLC0415
 
-    del output
     opened = json.dumps(head(found), indent=2).removesuffix("\n}")
     sys.stdout.write(f'{opened},\n  "movements": [')
     separator = "\n    "

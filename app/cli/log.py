@@ -56,7 +56,9 @@ def check(*, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
 @app.command(epilog="Example: offpeak log seal")
 def seal(*, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
     """Seal, log and publish now what the worker would at its next round."""
-    done = asyncio.run(sealed(home))
+    from app.cli.server import store_settings  # noqa: PLC0415  # --help does without
+
+    done = asyncio.run(sealed(store_settings(home)))
     rows = [
         ("records sealed", str(done.sealed)),
         ("headers logged", str(done.logged)),
@@ -173,13 +175,15 @@ async def checked(home: Path, progress: "Progress") -> "LogReport":
         await database.dispose()
 
 
-async def sealed(home: Path) -> "Round":
-    """Do a round of the sequencer."""
+async def sealed(settings: "Settings") -> "Round":
+    """Sign what is unsigned and do a round of the sequencer, as the worker does once a minute.
+
+    Raises:
+        DatabaseConflict: the worker's own round came between; the same works in a moment.
+    """
     from app.assembly import build_sequencer, database_of, record_service_of  # noqa: PLC0415
-    from app.cli.server import store_settings  # noqa: PLC0415
     from app.worker import SIGN_LIMIT  # noqa: PLC0415
 
-    settings = store_settings(home)
     database = database_of(settings)
     try:
         await record_service_of(settings, database).sign_unsigned(SIGN_LIMIT)

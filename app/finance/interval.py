@@ -58,7 +58,10 @@ def month_interval(month: str) -> Interval:
     if not _FORMS[0][0].fullmatch(month):
         raise BadInterval(f"{month!r} is no month like 2026-01")
     start = parse_instant(month)
-    following = (start.replace(day=1) + timedelta(days=31)).replace(day=1)
+    try:
+        following = (start + timedelta(days=31)).replace(day=1)
+    except OverflowError:
+        raise BadInterval(f"{month!r} ends after the last year that a time can have") from None
     return Interval(start, following)
 
 

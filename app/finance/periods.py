@@ -3,7 +3,6 @@
 `app/db/functions/80_finance.sql` says when a row is booked and proves that a closed month stays.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +14,7 @@ from sqlalchemy import TextClause, select, text
 from app.db.engine import Database
 from app.db.tables import accounting_period
 from app.finance.errors import (
+    BadInterval,
     BadMonth,
     EarlierPeriodOpen,
     LaterPeriodClosed,
@@ -25,12 +25,12 @@ from app.finance.errors import (
     RecordsUnsealed,
     TransfersInFlight,
 )
+from app.finance.interval import month_interval
 
 SOFT_CLOSE = text("SELECT offpeak.soft_close_period(:month) AS code, 0 AS n")
 REOPEN = text("SELECT offpeak.reopen_period(:month) AS code, 0 AS n")
 CLOSE = text("SELECT code, n FROM offpeak.close_period(:month)")
 
-_MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 _ERRORS: Final[Mapping[str, type[PeriodError]]] = {
     "not_over": PeriodNotOver,
     "not_soft_closed": PeriodNotReviewed,
@@ -68,8 +68,10 @@ class Period:
 
 def parse_month(text: str) -> str:
     """Return a month's name, YYYY-MM; BadMonth for anything else."""
-    if not _MONTH.fullmatch(text):
-        raise BadMonth(text)
+    try:
+        month_interval(text)
+    except BadInterval:
+        raise BadMonth(text) from None
     return text
 
 

@@ -1,4 +1,7 @@
-"""Usage records: read back as stored, signed, and later sealed into the receipt log.
+"""Usage records: read back as stored, signed, sealed into batches, logged, given out as receipts.
 
-May import `jobs`, `db`, `kit` and `ledger`. Start with `record.py`.
+`record` and `service` sign; `sequencer` seals, logs and signs checkpoints; `rotation` changes the
+log's keys; `log` reads it for anybody, `bundle` makes a payer's receipt, `check` recomputes it all.
+
+May import `wallets`, `jobs`, `db`, `kit` and `ledger`. Start with `record.py`, then `sequencer.py`.
 """

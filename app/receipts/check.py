@@ -72,9 +72,7 @@ class LogCheck:
         self._origin = origin
         self._domain = record_domain
 
-    async def run(
-        self, progress: Callable[[int, int], None] = lambda _done, _all: None
-    ) -> LogReport:
+    async def run(self, progress: Progress = lambda _done, _all: None) -> LogReport:
         """Recompute everything up to the present; changes nothing."""
         seen = _Seen()
         try:

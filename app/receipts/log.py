@@ -1,6 +1,9 @@
 """The log as others see it: checkpoints, entries, proofs, keys. Reads only; and its one writer."""
 
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -30,9 +33,11 @@ from ledger.note import Note
 from ledger.receipt import BatchPart
 
 ATTEMPTS = 5
-"""How often an append is tried when others append at the same moment."""
+"""How often a write to the log is tried when others write at the same moment."""
 MAX_ROTATIONS = 64
 """A log has at most so many key rotations; a receipt carries them all."""
+
+Returned = TypeVar("Returned")
 
 
 class LogReader:
@@ -234,14 +239,24 @@ class LogWriter:
         Raises:
             DatabaseConflict: others appended at the same moment again and again; nothing was done.
         """
-        for attempt in range(ATTEMPTS):
-            try:
-                async with self._database.transaction() as tx:
-                    return await append(LogRepository(tx), kind, entry, batch_number=batch_number)
-            except DatabaseConflict:
-                if attempt == ATTEMPTS - 1:
-                    raise
-        raise AssertionError("unreachable")
+
+        async def once() -> Logged:
+            async with self._database.transaction() as tx:
+                return await append(LogRepository(tx), kind, entry, batch_number=batch_number)
+
+        return await retried(once)
+
+
+async def retried(work: Callable[[], Awaitable[Returned]]) -> Returned:
+    """Return what `work` does, begun again while others write the log at the same moment.
+
+    Raises:
+        DatabaseConflict: the last of `ATTEMPTS` met others too.
+    """
+    for _ in range(ATTEMPTS - 1):
+        with suppress(DatabaseConflict):
+            return await work()
+    return await work()
 
 
 async def append(
@@ -262,10 +277,12 @@ async def append(
         expected: The only index at which it may stand, when that matters.
     """
     leaf = entry_leaf_hash(kind, entry)
+    # The size first: whoever logs the same entry after this read moves the log on, which is a
+    # conflict to retry; the other way round it would be a second entry with one leaf.
+    size = await log.size()
     found = await log.index_of(leaf)
     if found is not None:
         return Logged(found, is_new=False)
-    size = await log.size()
     if expected is not None and size != expected:
         raise DatabaseConflict
     peaks = root_nodes(size)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -44,6 +43,7 @@ APPEND = SqlScalar(
 STORE_CHECKPOINT = SqlScalar(
     "store_checkpoint", {"size": "bigint", "root": "bytea", "note": "bytea"}
 )
+# The lock of `offpeak._lock_log`, which is for other functions only and not for this role to call.
 LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('offpeak.receipt_log', 0))")
 # A wallet's records up to its first one that is not signed by a key in force, in its own order.
 SEALABLE = text(
@@ -65,7 +65,6 @@ class BatchRow:
     end: int
     header: bytes
     chunk_roots: bytes
-    sealed_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,6 @@ class EntryRow:
     entry: bytes
     leaf_hash: bytes
     batch_number: int | None
-    logged_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +200,7 @@ class LogRepository:
         """Store an entry with its nodes, the leaf first.
 
         Raises:
-            DatabaseConflict: another entry came between, or this one is logged already.
+            DatabaseConflict: another entry came between.
         """
         await APPEND.value(
             self._tx,
@@ -264,12 +262,10 @@ class LogRepository:
 def batch_row(row: Any) -> BatchRow:
     """Return a row of `receipt_batch`."""
     header, roots = bytes(row.header), bytes(row.chunk_roots)
-    return BatchRow(row.number, row.start, row.end, header, roots, row.sealed_at)
+    return BatchRow(row.number, row.start, row.end, header, roots)
 
 
 def entry_row(row: Any) -> EntryRow:
     """Return a row of `log_entry`."""
-    index, kind, entry, leaf_hash, batch_number, logged_at = row
-    return EntryRow(
-        LogIndex(index), EntryKind(kind), bytes(entry), bytes(leaf_hash), batch_number, logged_at
-    )
+    index, kind, entry, leaf_hash, batch_number, _logged_at = row
+    return EntryRow(LogIndex(index), EntryKind(kind), bytes(entry), bytes(leaf_hash), batch_number)

@@ -5,16 +5,15 @@ from dataclasses import dataclass, replace
 from app.db.engine import Database
 from app.kit.errors import DatabaseConflict
 from app.receipts.errors import CheckpointKeyRetired, RotationRefused
-from app.receipts.log import append, rotations_until
+from app.receipts.log import MAX_ROTATIONS, append, retried, rotations_until
 from app.receipts.log_repository import LogRepository
 from app.receipts.sequencer import Sequencer
 from ledger.encoding import Address
+from ledger.errors import LedgerError
 from ledger.log_entry import EntryKind
-from ledger.log_keys import KeyRole, KeyTable, LogKey
+from ledger.log_keys import KeyRole, KeyTable, LogKey, follow
 from ledger.merkle import LogIndex
 from ledger.note import Note, NoteSigner
-
-ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,23 +84,21 @@ async def rotate(database: Database, sequencer: Sequencer, rotation: Rotation) -
 
     Raises:
         RotationRefused: see `Rotation.apply`; or records of a key that is to be retired are not
-            sealed yet.
+            sealed yet, or the log has as many keys or rotations as a reader takes.
         CheckpointKeyRetired, LogDamaged: see `Sequencer.run_once`.
-        DatabaseConflict: the log grew again and again meanwhile; nothing was done.
+        DatabaseConflict: the log grew again and again meanwhile; `offpeak log keys` shows whether
+            the change was logged.
     """
-    for attempt in range(ATTEMPTS):
+
+    async def once() -> LogIndex:
         await sequencer.run_once()
-        try:
-            index = await _log(database, sequencer, rotation)
-        except DatabaseConflict:
-            if attempt == ATTEMPTS - 1:
-                raise
-            continue
-        signer = rotation.checkpoint_key or sequencer.terms.signer
-        terms = replace(sequencer.terms, signer=signer)
-        await Sequencer(database, terms, sequencer.batch_limit).sign_checkpoints()
-        return index
-    raise AssertionError("unreachable")
+        return await _log(database, sequencer, rotation)
+
+    index = await retried(once)
+    signer = rotation.checkpoint_key or sequencer.terms.signer
+    terms = replace(sequencer.terms, signer=signer)
+    await retried(Sequencer(database, terms, sequencer.batch_limit).sign_checkpoints)
+    return index
 
 
 async def _log(database: Database, sequencer: Sequencer, rotation: Rotation) -> LogIndex:
@@ -119,7 +116,10 @@ async def _log(database: Database, sequencer: Sequencer, rotation: Rotation) -> 
                 f"records signed by {retired} are not sealed yet: stop the gateways that use it,"
                 " wait for the next round of `offpeak work`, and try again"
             )
-        table = KeyTable.read(Note.parse((await rotations_until(log, index))[-1].entry))
+        before = await rotations_until(log, index)
+        if len(before) >= MAX_ROTATIONS:
+            raise RotationRefused(f"a log has at most {MAX_ROTATIONS} key entries")
+        table = KeyTable.read(Note.parse(before[-1].entry))
         if table.checkpoint_key(index) != signer.verifier:
             expected = table.checkpoint_key(index)
             raise CheckpointKeyRetired(
@@ -127,5 +127,10 @@ async def _log(database: Database, sequencer: Sequencer, rotation: Rotation) -> 
             )
         after = rotation.apply(table, index)
         signers = [signer] if rotation.checkpoint_key is None else [signer, rotation.checkpoint_key]
-        await append(log, EntryKind.KEY_ROTATION, after.sign(signers), expected=index)
+        entry = after.sign(signers)
+        try:
+            follow(table, entry, index=index, trusted=())
+        except LedgerError as error:  # once logged it stays, and no later entry could be believed
+            raise RotationRefused(f"no reader would follow it: {error}") from error
+        await append(log, EntryKind.KEY_ROTATION, entry, expected=index)
     return index

@@ -71,15 +71,7 @@ def _export(arguments: list[str]) -> int:
     from ledger.verify.export import verify_export  # noqa: PLC0415  # a receipt does without
     from ledger.verify.export_report import show  # noqa: PLC0415
 
-    parser = _Parser(
-        prog=f"{PROGRAM} export",
-        description="Check a finance export offline, by keys that you chose.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("folder", metavar="DIR", help="the folder that the export made")
-    parser.add_argument("--policy", required=True, metavar="FILE", help="whom you trust")
-    parser.add_argument("--json", action="store_true", help="one JSON document instead of text")
-    options = parser.parse_args(arguments)
+    options = export_parser().parse_args(arguments)
     if not is_folder(options.folder):
         raise Unusable(f"{options.folder}: no folder")
     policy = parse_policy(read_limited(options.policy, MAX_POLICY_BYTES))
@@ -87,6 +79,19 @@ def _export(arguments: list[str]) -> int:
     ended = show(verify_export(options.folder, policy), output.write, as_json=options.json)
     output.flush()
     return ended
+
+
+def export_parser() -> argparse.ArgumentParser:
+    """The command line of `offpeak-verify export DIR`."""
+    made = _Parser(
+        prog=f"{PROGRAM} export",
+        description="Check a finance export offline, by keys that you chose.",
+        allow_abbrev=False,
+    )
+    made.add_argument("folder", metavar="DIR", help="the folder that the export made")
+    made.add_argument("--policy", required=True, metavar="FILE", help="whom you trust")
+    made.add_argument("--json", action="store_true", help="one JSON document instead of text")
+    return made
 
 
 def parser() -> argparse.ArgumentParser:

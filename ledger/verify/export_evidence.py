@@ -10,13 +10,14 @@ from ledger.log_entry import (
     AssetSums,
     BatchHeader,
     EntryKind,
+    add_up,
     entry_leaf_hash,
     record_leaf_hash,
+    sums_of,
 )
 from ledger.log_keys import KeyTable
 from ledger.manifest import ExportManifest
 from ledger.merkle import LogIndex, node_hash
-from ledger.money import Nano
 from ledger.signing import recover
 from ledger.usage import UsageRecord
 from ledger.verify import trust
@@ -63,7 +64,8 @@ class EvidenceCheck:
     log_size: int = 0
     net: dict[Address, int] = field(default_factory=dict)
     """What the records add to their payers' bills, by token, in nano."""
-    _sums: dict[Address, list[int]] = field(default_factory=dict)
+    sums: tuple[AssetSums, ...] = ()
+    """Of the records, per token, by address."""
     _sequences: dict[Address, int] = field(default_factory=dict)
     _end: int = 0
 
@@ -79,14 +81,10 @@ class EvidenceCheck:
                 raise Refused("a leaf outside of a batch")
             yield from self._batch(line, lines)
 
-    def sums(self) -> tuple[AssetSums, ...]:
-        """The sums of the records per token, by address."""
-        return _as_sums(self._sums)
-
     def _batch(self, line: BatchLine, lines: Iterator[bytes]) -> Iterator[tuple[int, UsageRecord]]:
         header, index = self._header(line), line.log_proof.index
         tree = RootBuilder()
-        whole: dict[Address, list[int]] = {}
+        own: tuple[AssetSums, ...] = ()
         before = self.count
         for place in range(header.start, header.end):
             data = next(lines, None)
@@ -100,15 +98,16 @@ class EvidenceCheck:
                 raise Refused(f"batch {header.number} breaks off")
             record, digest = self._record(leaf, header, index)
             tree.add(record_leaf_hash(digest, leaf.signature))
-            _add(whole, record)
+            own = add_up((*own, sums_of(record)))
             yield place, record
         if tree.root() != header.records_root:
             raise Refused(f"the leaves of batch {header.number} do not lead to its root")
         found = self.count - before
         if not found:
             raise Refused(f"batch {header.number} has no record of the export")
-        if found == header.count and _as_sums(whole) != header.sums:
+        if found == header.count and own != header.sums:
             raise Refused(f"the sums of batch {header.number} are not those of its records")
+        self.sums = add_up((*self.sums, *own))
 
     def _header(self, line: BatchLine) -> BatchHeader:
         """The header, once it is known to be in the log and to follow on the one before."""
@@ -145,19 +144,4 @@ class EvidenceCheck:
         self._sequences[record.payer] = record.payer_seq
         self.count += 1
         self.net[record.asset] = self.net.get(record.asset, 0) + net_amount(record)
-        _add(self._sums, record)
         return record, digest
-
-
-def _add(sums: dict[Address, list[int]], record: UsageRecord) -> None:
-    held = sums.setdefault(record.asset, [0, 0, 0])
-    held[0] += record.charge_nano
-    held[1] += record.held_nano
-    held[2] += record.released_nano
-
-
-def _as_sums(sums: dict[Address, list[int]]) -> tuple[AssetSums, ...]:
-    return tuple(
-        AssetSums(asset=asset, charge=Nano(charge), held=Nano(held), released=Nano(released))
-        for asset, (charge, held, released) in sorted(sums.items())
-    )

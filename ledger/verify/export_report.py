@@ -7,6 +7,7 @@ from typing import Final
 from ledger.verify.exits import Exit
 from ledger.verify.export import ExportFinding
 from ledger.verify.limits import NOT_PROVED
+from ledger.verify.report import printable
 
 FORMAT: Final = "offpeak/export-verification@v1"
 OF_EXPORTS: Final = (
@@ -27,7 +28,7 @@ def show(
         seen.append(each)
         if not as_json:
             result = "refused" if each.is_refused else "ok"
-            write(f"  {result:<9} {each.step:<12} {_printable(each.detail)}\n")
+            write(f"  {result:<9} {each.step:<12} {printable(each.detail)}\n")
     ended = Exit.INVALID if seen[-1].is_refused else Exit.VERIFIED
     limits = [*OF_EXPORTS, *NOT_PROVED]
     if as_json:
@@ -52,7 +53,3 @@ def show(
         write(f"  - {limit}\n")
     write(f"\n{'VERIFIED' if ended is Exit.VERIFIED else 'INVALID'} (exit {int(ended)})\n")
     return ended
-
-
-def _printable(text: str) -> str:
-    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)

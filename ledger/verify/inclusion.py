@@ -1,6 +1,12 @@
 """Whether the record is in the batch, the batch in the log, and the header fits the record."""
 
-from ledger.log_entry import AssetSums, BatchHeader, EntryKind, entry_leaf_hash, record_leaf_hash
+from ledger.log_entry import (
+    BatchHeader,
+    EntryKind,
+    entry_leaf_hash,
+    record_leaf_hash,
+    sums_of,
+)
 from ledger.log_keys import KeyTable
 from ledger.merkle import LogIndex, TreeHead, verify_inclusion
 from ledger.receipt import BatchPart, Receipt
@@ -41,12 +47,7 @@ def check_header(
     sums = next((each for each in header.sums if each.asset == record.asset), None)
     if sums is None:
         raise Refused("the batch has no sums for the record's asset")
-    own = AssetSums(
-        asset=record.asset,
-        charge=record.charge_nano,
-        held=record.held_nano,
-        released=record.released_nano,
-    )
+    own = sums_of(record)
     if header.count == 1 and header.sums != (own,):
         raise Refused("the batch's sums are not those of its only record")
     for name, part, whole in (

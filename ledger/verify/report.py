@@ -93,9 +93,7 @@ class TextReport:
             self._line(f"{problem.kind.upper()}: {problem.detail}")
 
     def _line(self, text: str) -> None:
-        """Write a line; nothing in it can move the terminal's cursor or change its colours."""
-        self._write("".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text))
-        self._write("\n")
+        self._write(printable(text) + "\n")
 
 
 class JsonReport:
@@ -146,6 +144,11 @@ class JsonReport:
     def _item(self, value: dict[str, object]) -> None:
         self._write(self._separator + json.dumps(value))
         self._separator = ","
+
+
+def printable(text: str) -> str:
+    """The text on one line, so that nothing in it moves the terminal's cursor or its colours."""
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
 def _in_words(facts: Facts) -> str:

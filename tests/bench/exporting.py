@@ -20,9 +20,9 @@ from app.db.engine import open_database
 from app.receipts.record import RecordSigner
 from app.receipts.sequencer import Sequencer
 from app.receipts.service import RecordService
-from ledger.note import NoteSigner
 from tests.engines import RunningCluster
-from tests.integration.books import ASSET, wallet
+from tests.integration.books import ASSET
+from tests.integration.finance.exporting import policy
 from tests.integration.receipts.conftest import DOMAIN, ORIGIN, seed, terms
 
 WALLETS = 1_000
@@ -113,12 +113,9 @@ def main(records: int, formats: list[str]) -> None:
         "OFFPEAK_CHAIN_ID": str(DOMAIN.chain_id),
         "OFFPEAK_RECEIPT_ANCHOR_ADDRESS": DOMAIN.verifying_contract,
     }
-    key = NoteSigner(ORIGIN, seed("log")).verifier
     with tempfile.TemporaryDirectory() as folder:
-        policy = Path(folder) / "policy.txt"
-        policy.write_text(
-            f"log {key}\ndomain {DOMAIN.chain_id} {DOMAIN.verifying_contract} {wallet(0xAB)}\n"
-        )
+        trusted = Path(folder) / "policy.txt"
+        trusted.write_text(policy())
         for kind in formats:
             target = Path(folder) / kind
             seconds, peak, printed = measured(
@@ -130,7 +127,7 @@ def main(records: int, formats: list[str]) -> None:
                 f"{kind:<10} {seconds:6.1f} s  {peak:5.0f} MB peak  {size / 1e6:.0f} MB", flush=True
             )
             seconds, peak, _ = measured(
-                "ledger.verify", "export", str(target), "--policy", str(policy)
+                "ledger.verify", "export", str(target), "--policy", str(trusted)
             )
             print(f"{'verify':<10} {seconds:6.1f} s  {peak:5.0f} MB peak", flush=True)
     running.cluster.drop(url)

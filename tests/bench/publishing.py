@@ -66,7 +66,12 @@ async def publish(url: str, records: int) -> list[Row]:
             unit="us",
             note=note,
         ),
-        Row(name="the same, memory above start", measured=peak, unit="MB", note="of that round"),
+        Row(
+            name="the same, memory above start",
+            measured=peak,
+            unit="MB",
+            note="at most: of the whole process",
+        ),
         Row(
             name="offpeak log check, a record",
             measured=checking.cpu / records * MICRO,

@@ -5,6 +5,7 @@ A test compares the pages with a fresh run, so they cannot drift.
 
 import inspect
 import sys
+from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -19,8 +20,10 @@ from app.cli.program import app as program
 from app.client.errors import NEXT_STEPS
 from app.config import Settings, default_replica_id
 from ledger.verify import verdict
+from ledger.verify.cli import export_parser
 from ledger.verify.cli import parser as verify_parser
 from ledger.verify.exits import MEANINGS as VERIFY_EXITS
+from ledger.verify.export_report import OF_EXPORTS
 from ledger.verify.limits import NOT_PROVED
 from supplier_agent.cli import EXIT_CODES as AGENT_EXITS
 from supplier_agent.cli import app as agent_program
@@ -60,10 +63,7 @@ def verify_page() -> str:
     """Return `offpeak-verify`: options, exit codes, steps, what is never proved."""
     parser = verify_parser()
     lines = ["# `offpeak-verify`", "", NOTE, "", parser.description or "", ""]
-    lines += ["## Options", "", "| option | meaning |", "|---|---|"]
-    for each in parser._actions:
-        names = ", ".join(f"`{name}`" for name in each.option_strings) or f"`{each.metavar}`"
-        lines.append(f"| {names} | {cell((each.help or '') % vars(each))} |")
+    lines += ["## Options", "", *option_rows(parser)]
     lines += ["", "## Exit codes", "", "| code | meaning |", "|---|---|"]
     lines += [f"| {int(code)} | {cell(meaning)} |" for code, meaning in VERIFY_EXITS.items()]
     lines += ["", "Of several receipts the gravest speaks: 1, then 64, 4, 2, 3, 0.", ""]
@@ -71,7 +71,24 @@ def verify_page() -> str:
     lines += ["| step | holds when |", "|---|---|"]
     lines += [f"| `{step}` | {cell(meaning)} |" for step, meaning in verdict.MEANINGS.items()]
     lines += ["", "## What a verified receipt does not prove", ""]
-    return "\n".join([*lines, *(f"- {each}" for each in NOT_PROVED)]) + "\n"
+    lines += [f"- {each}" for each in NOT_PROVED]
+    export = export_parser()
+    lines += ["", f"## `{export.prog}`", "", export.description or "", ""]
+    lines += [*option_rows(export), ""]
+    lines += [
+        "Exit 0, 1 or 64 as above. Steps: [spec/export.md](../spec/export.md). Besides what no"
+    ]
+    lines += ["receipt proves, a verified export does not prove:", ""]
+    return "\n".join([*lines, *(f"- {each}" for each in OF_EXPORTS)]) + "\n"
+
+
+def option_rows(parser: ArgumentParser) -> list[str]:
+    """Return a command line's options as a table."""
+    lines = ["| option | meaning |", "|---|---|"]
+    for each in parser._actions:
+        names = ", ".join(f"`{name}`" for name in each.option_strings) or f"`{each.metavar}`"
+        lines.append(f"| {names} | {cell((each.help or '') % vars(each))} |")
+    return lines
 
 
 def command_lines(program_name: str, typed: typer.Typer) -> list[str]:

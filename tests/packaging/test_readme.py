@@ -19,6 +19,8 @@ from app.embedded.stack import Stack
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 TUTORIAL = (ROOT / "docs" / "tutorial" / "first-request.md").read_text("utf-8")
+KEEPING = README.partition("## Keep the receipt")[2].partition("\n## ")[0]
+"""The part whose commands follow one another: its jobs are there once somebody has asked."""
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 GATEWAY = "http://127.0.0.1:8700"
 
@@ -42,7 +44,8 @@ def test_every_make_target_that_is_told_exists(line: str) -> None:
 
 @pytest.mark.engine
 @pytest.mark.parametrize(
-    "line", [line for line in named(README, ".venv/bin/offpeak ") if "JOB_ID" not in line]
+    "line",
+    [line for line in named(README, ".venv/bin/offpeak ") if line not in commands(KEEPING)],
 )
 def test_every_command_of_the_readme_works(stack: Stack, line: str) -> None:
     done = run(stack, line)
@@ -55,11 +58,11 @@ def test_a_receipt_is_kept_and_checked_as_the_readme_says(stack: Stack) -> None:
     asked = run(stack, '.venv/bin/offpeak ask "One word." --max-tokens 8 --max 0.001 --yes')
     job = re.findall(r"job_[0-9a-f-]{36}", asked.stderr)[0]
     assert run(stack, ".venv/bin/offpeak log seal").exit_code == 0  # the worker does in a minute
-    block = README.partition("## Keep the receipt")[2].partition("```\n\n")[0]
-    *fetching, checking = [line.replace("JOB_ID", job) for line in commands(block + "```\n")]
+    *fetching, checking = [line.replace("JOB_ID", job) for line in commands(KEEPING)]
     for line in fetching:
         done = run(stack, line)
         assert done.exit_code == 0, (line, done.stderr)
+        assert done.stdout.strip(), line
     with chdir(stack.home.path.parent):
         command = [sys.executable, "-m", "ledger.verify", *shlex.split(checking)[1:]]
         verified = subprocess.run(

@@ -7,9 +7,8 @@ from sqlalchemy import func, select
 
 from app.db.engine import Database
 from app.db.tables import log_checkpoint, log_entry
-from app.kit.errors import DatabaseConflict
 from app.receipts.errors import CheckpointNotFound
-from app.receipts.log import ATTEMPTS, LogWriter, rotations_until
+from app.receipts.log import LogWriter, retried, rotations_until
 from app.receipts.log_repository import LogRepository
 from app.receipts.sequencer import LogTerms, Sequencer
 from ledger.checkpoint import LogProof
@@ -37,7 +36,7 @@ class ExportLog:
 
     @property
     def origin(self) -> str:
-        """Return the log's name."""
+        """The log's name."""
         return self._terms.origin
 
     async def rotations(self, size: int) -> list[KeyEntry]:
@@ -75,7 +74,7 @@ class ExportLog:
 
     async def find(self, manifest: ExportManifest) -> bytes | None:
         """Return the note of this manifest if it was logged before, by whichever key."""
-        text = manifest.sign([]).rstrip(b"\n") + b"\n\n"
+        text = manifest.text().encode() + b"\n"
         entry = log_entry.c.entry
         query = select(entry).where(
             log_entry.c.kind == EntryKind.EXPORT_MANIFEST.value,
@@ -98,12 +97,6 @@ class ExportLog:
         """
         logged = await LogWriter(self._database).append(EntryKind.EXPORT_MANIFEST, note)
         sequencer = Sequencer(self._database, self._terms, batch_limit=1)
-        for attempt in range(ATTEMPTS):
-            try:
-                await sequencer.sign_checkpoints()
-                break
-            except DatabaseConflict:  # a worker signs them at this moment
-                if attempt == ATTEMPTS - 1:
-                    raise
+        await retried(sequencer.sign_checkpoints)  # a worker may sign them at this moment
         [proof] = await self.proofs([logged.index])
         return LoggedManifest(note, proof, logged.is_new)

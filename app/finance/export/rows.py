@@ -1,11 +1,12 @@
 """What an export is made of, as values. Amounts in nano, times in unix seconds."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ledger.accounts import AccountKind
 from ledger.encoding import Address
 from ledger.export_row import Cell, caip10, signed_cells
-from ledger.log_entry import AssetSums
+from ledger.log_entry import AssetSums, add_up, sums_of
 from ledger.money import Nano
 from ledger.usage import UsageRecord
 
@@ -110,20 +111,10 @@ class Totals:
 
     records: int = 0
     transfers: int = 0
-    sums: dict[Address, list[int]] = field(default_factory=dict)
+    sums: tuple[AssetSums, ...] = ()
+    """Of the records, per token, by address."""
 
-    def add(self, row: RecordRow) -> None:
-        """Count a record."""
-        record = row.record
-        held = self.sums.setdefault(record.asset, [0, 0, 0])
-        held[0] += record.charge_nano
-        held[1] += record.held_nano
-        held[2] += record.released_nano
-        self.records += 1
-
-    def asset_sums(self) -> tuple[AssetSums, ...]:
-        """Return the sums per token, by address."""
-        return tuple(
-            AssetSums(asset=asset, charge=Nano(charge), held=Nano(held), released=Nano(released))
-            for asset, (charge, held, released) in sorted(self.sums.items())
-        )
+    def add(self, rows: Sequence[RecordRow]) -> None:
+        """Count records."""
+        self.records += len(rows)
+        self.sums = add_up((*self.sums, *(sums_of(row.record) for row in rows)))

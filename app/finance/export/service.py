@@ -200,7 +200,7 @@ class ExportService:
             log_size=found.log_size,
             records=found.totals.records,
             transfers=found.totals.transfers,
-            sums=found.totals.asset_sums(),
+            sums=found.totals.sums,
             files=files_of(folder),
         )
 
@@ -226,8 +226,8 @@ def _write_leaves(
             continue
         line = RecordLine(leaf.row.record.canonical(), leaf.row.signature)
         evidence.write(line.encode() + b"\n")
-        totals.add(leaf.row)
         rows.append(leaf.row)
+    totals.add(rows)
     return rows
 
 

@@ -1,7 +1,7 @@
 """The one way in which rows reach a format; the seven formats are its implementations.
 
-A writer is called in this order: `account` for every account, `record`, `transfer`, `closing` for
-every account, `close`. Each takes what it needs and leaves the rest.
+A writer is called in this order: `accounts`, `records`, `transfers`, `closing`, each many times
+with some rows, then `close`. Each takes what it needs and leaves the rest.
 """
 
 from abc import ABC, abstractmethod

@@ -64,7 +64,7 @@ class Exporter:
         )
 
 
-def policy(archive: Archive, *more: str) -> str:
+def policy(*more: str) -> str:
     """Return a policy that trusts the archive's first checkpoint key."""
     key = NoteSigner(ORIGIN, seed("log")).verifier
     lines = [

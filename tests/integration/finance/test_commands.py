@@ -80,6 +80,8 @@ def test_a_statement_is_told_as_text_and_as_json(archive: Archive, finance: Fina
         (("correct", f"job_{uuid4()}", "--charge", "0", "--because", " "), Exit.USAGE),
         (("correct", f"job_{uuid4()}", "--charge", "0", "--because", "x"), Exit.REFUSED),
         (("period", "soft-close", "January"), Exit.USAGE),
+        (("period", "soft-close", "0000-01"), Exit.USAGE),
+        (("statement", "--fees", "--month", "9999-12"), Exit.USAGE),
         (("period", "soft-close", "2999-01"), Exit.REFUSED),
         (("period", "reopen", "2020-01"), Exit.REFUSED),
         (("period", "close", "2020-01"), Exit.REFUSED),

@@ -54,7 +54,7 @@ def test_a_month_is_exported_and_told_as_text_and_as_json(
     assert {each["name"] for each in told["files"]} == {
         "evidence.jsonl", "records.csv", "transfers.csv",
     }  # fmt: skip
-    assert verify(tmp_path / "out", policy(exporter.archive))[0] == 0
+    assert verify(tmp_path / "out", policy())[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_a_killed_export_leaves_no_folder_and_the_next_one_is_whole(
     done = export("--month", "2025-11", "--format", "jsonl", "-o", str(tmp_path / "out"))
     assert done.exit_code == 0, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    assert verify(tmp_path / "out", policy(exporter.archive))[0] == 0
+    assert verify(tmp_path / "out", policy())[0] == 0

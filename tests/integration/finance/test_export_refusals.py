@@ -45,7 +45,7 @@ async def test_an_interval_that_is_not_over_is_refused_unless_that_is_wanted(
     assert names(tmp_path) == []
     made = await exporter.export(tmp_path / "open", interval=future, allow_open=True)
     assert made.manifest.filters == (("left_out", "0 records not in the log"),)
-    assert verify(tmp_path / "open", policy(exporter.archive))[0] == 0
+    assert verify(tmp_path / "open", policy())[0] == 0
 
 
 async def test_records_that_are_not_in_the_log_are_counted_and_refused(
@@ -62,7 +62,7 @@ async def test_records_that_are_not_in_the_log_are_counted_and_refused(
 
     made = await exporter.export(tmp_path / "november", allow_open=True)
     assert (made.manifest.records, dict(made.manifest.filters)["left_out"][0]) == (10, "2")
-    assert verify(tmp_path / "november", policy(exporter.archive))[0] == 0
+    assert verify(tmp_path / "november", policy())[0] == 0
 
     await exporter.archive.sequencer().seal_once()
     with pytest.raises(RecordsPending):  # sealed, but its header is not in the log
@@ -116,13 +116,12 @@ async def test_what_a_killed_export_left_is_replaced(exporter: Exporter, tmp_pat
     made = await exporter.export(tmp_path / "out", Format.CSV)
     assert made.is_new
     assert names(tmp_path) == ["out"]
-    assert verify(tmp_path / "out", policy(exporter.archive))[0] == 0
+    assert verify(tmp_path / "out", policy())[0] == 0
 
 
 async def test_a_manifest_that_was_logged_before_a_crash_gets_its_checkpoint_and_no_twin(
     exporter: Exporter, tmp_path: Path
 ) -> None:
-    archive = exporter.archive
     first = await exporter.export(tmp_path / "first")
     note = (tmp_path / "first" / "manifest.note").read_bytes()
     exporter.owner.connection.execute(
@@ -132,7 +131,7 @@ async def test_a_manifest_that_was_logged_before_a_crash_gets_its_checkpoint_and
     assert (again.is_new, again.log_index) == (False, first.log_index)
     assert await size(exporter) == first.log_index + 1
     assert (tmp_path / "again" / "manifest.note").read_bytes() == note
-    assert verify(tmp_path / "again", policy(archive))[0] == 0
+    assert verify(tmp_path / "again", policy())[0] == 0
 
 
 async def test_two_exports_into_one_folder_at_a_time_are_refused(
@@ -173,7 +172,7 @@ async def test_an_empty_interval_is_an_export_too(exporter: Exporter, tmp_path: 
     made = await exporter.export(tmp_path / "out", interval=month_interval("2025-09"))
     assert (made.manifest.records, made.manifest.log_size) == (0, 0)
     assert (made.manifest.first_batch, made.manifest.last_batch) == (None, None)
-    assert verify(tmp_path / "out", policy(exporter.archive))[0] == 0
+    assert verify(tmp_path / "out", policy())[0] == 0
 
 
 async def test_days_add_up_to_their_month(exporter: Exporter, tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ async def test_a_chosen_name_is_text_in_every_cell_and_never_a_formula(
     exporter.owner.connection.execute("UPDATE offpeak.job SET region = '=1+1', release = '@now'")
     for kind in (Format.CSV, Format.XLSX, Format.JSONL, Format.FOCUS):
         await exporter.export(tmp_path / kind, kind)
-        assert verify(tmp_path / kind, policy(exporter.archive))[0] == 0
+        assert verify(tmp_path / kind, policy())[0] == 0
     assert {row["region"] for row in read_csv(tmp_path / "csv", "records")} == {"'=1+1"}
     assert {row["region"] for row in read_jsonl(tmp_path / "jsonl", "records")} == {"=1+1"}
     book = openpyxl.load_workbook(tmp_path / "xlsx" / "offpeak.xlsx")
@@ -145,7 +145,7 @@ async def test_a_correction_is_a_reversal_in_its_own_month_and_leaves_the_other_
 
     for kind in (Format.CSV, Format.FOCUS, Format.HLEDGER):
         await exporter.export(tmp_path / kind, kind, DECEMBER)
-        assert verify(tmp_path / kind, policy(exporter.archive))[0] == 0
+        assert verify(tmp_path / kind, policy())[0] == 0
     [row] = [r for r in read_csv(tmp_path / "csv", "records") if r["outcome"] == "correction"]
     assert (row["amount"], row["charge"], row["held"]) == (
         "-0.000000005", "0.000000002", "0.000000007",
@@ -178,7 +178,7 @@ async def test_a_late_record_is_booked_after_the_closed_month_which_stays_the_sa
         if row["completed_at"] == "2025-11-20T00:00:00Z"
     ]
     assert late["booked_at"] == "2025-12-01T00:00:00Z"
-    assert verify(tmp_path / "december", policy(exporter.archive))[0] == 0
+    assert verify(tmp_path / "december", policy())[0] == 0
 
 
 async def test_an_export_stays_the_same_and_verifies_after_the_checkpoint_key_has_changed(
@@ -200,5 +200,5 @@ async def test_an_export_stays_the_same_and_verifies_after_the_checkpoint_key_ha
     later = await exporter.export(tmp_path / "later", interval=interval)
     assert later.is_new
     for name in ("one", "later"):
-        code, said = verify(tmp_path / name, policy(archive))
+        code, said = verify(tmp_path / name, policy())
         assert code == 0, said

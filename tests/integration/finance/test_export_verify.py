@@ -66,7 +66,7 @@ async def test_a_folder_that_was_altered_is_refused(
     name, edit, step = ALTERED[case]
     await exporter.export(tmp_path / "out", Format.CSV)
     rewritten(tmp_path / "out" / name, edit)
-    code, said = verify(tmp_path / "out", policy(exporter.archive))
+    code, said = verify(tmp_path / "out", policy())
     if case == "no key":  # then the policy's own key counts, but no record key is known
         assert (code, list(said)[-1]) == (1, "records")
     else:
@@ -80,7 +80,7 @@ async def test_a_missing_or_a_further_file_is_refused(exporter: Exporter, tmp_pa
     shutil.copytree(tmp_path / "whole", tmp_path / "more")
     (tmp_path / "more" / "notes.txt").write_text("hello")
     for name in ("less", "more"):
-        code, said = verify(tmp_path / name, policy(exporter.archive))
+        code, said = verify(tmp_path / name, policy())
         assert (code, list(said)[-1]) == (1, "files")
 
 
@@ -243,7 +243,7 @@ async def relogged_copy(
 ) -> tuple[int, dict[str, str]]:
     rewritten(folder / name, edit)
     await relogged(archive, folder, change)
-    return verify(folder, policy(archive))
+    return verify(folder, policy())
 
 
 async def test_nothing_that_was_signed_otherwise_passes_though_the_logs_key_vouches_for_it(
@@ -289,12 +289,12 @@ async def test_a_policy_that_trusts_another_key_or_contract_refuses(
     exporter: Exporter, tmp_path: Path
 ) -> None:
     await exporter.export(tmp_path / "out", Format.CSV)
-    whole = policy(exporter.archive)
+    whole = policy()
     key = str(exporter.archive.terms.signer.verifier)
     for changed, step in (
-        (policy(exporter.archive, f"retired {key} 1"), "keys"),
-        (policy(exporter.archive, f"retired {exporter.archive.terms.record_key} 1"), "records"),
-        (policy(exporter.archive, f"record-key {wallet(5)}"), "records"),
+        (policy(f"retired {key} 1"), "keys"),
+        (policy(f"retired {exporter.archive.terms.record_key} 1"), "records"),
+        (policy(f"record-key {wallet(5)}"), "records"),
         (whole.replace(DOMAIN.verifying_contract, wallet(6)), "records"),
     ):
         code, said = verify(tmp_path / "out", changed)
@@ -306,7 +306,7 @@ async def test_the_command_tells_each_step_and_ends_with_its_code(
 ) -> None:
     await exporter.export(tmp_path / "out", Format.CSV)
     trusted = tmp_path / "policy.txt"
-    trusted.write_text(policy(exporter.archive))
+    trusted.write_text(policy())
     capsys.readouterr()
     assert main(["export", str(tmp_path / "out"), "--policy", str(trusted), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

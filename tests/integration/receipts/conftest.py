@@ -70,6 +70,11 @@ class Archive:
                 assert self.books.end(outcome.job_id) == "ok"
         return [outcome.job_id for outcome in outcomes]
 
+    def tamper(self, statement: str, *given: object) -> None:
+        """Do to stored rows what no role of the application may."""
+        self.books.connection.execute("RESET ROLE")
+        self.books.connection.execute(statement.encode(), given)
+
     async def sign(self, limit: int = 10_000) -> int:
         signer = RecordSigner(seed(self.record_key), DOMAIN)
         return await RecordService(self.database, signer).sign_unsigned(limit)

@@ -74,8 +74,7 @@ async def test_a_log_that_a_crash_left_half_done_is_clean(archive: Archive) -> N
 )
 async def test_the_first_difference_is_named(archive: Archive, damage: str, named: str) -> None:
     await grown(archive)
-    archive.books.connection.execute("RESET ROLE")
-    archive.books.connection.execute(f"UPDATE offpeak.{damage}".encode())
+    archive.tamper(f"UPDATE offpeak.{damage}")
     report = await checked(archive)
     assert report.difference is not None
     assert named in report.difference
@@ -92,8 +91,7 @@ async def test_the_first_difference_is_named(archive: Archive, damage: str, name
 )
 async def test_what_is_missing_is_named(archive: Archive, removed: str, named: str) -> None:
     await grown(archive)
-    archive.books.connection.execute("RESET ROLE")
-    archive.books.connection.execute(f"DELETE FROM offpeak.{removed}".encode())
+    archive.tamper(f"DELETE FROM offpeak.{removed}")
     report = await checked(archive)
     assert report.difference is not None
     assert named in report.difference

@@ -181,7 +181,7 @@ class ReceiptMachine(RuleBasedStateMachine):
             folder = Path(parent) / "export"
             order = Order(interval=EVER, format=Format.CSV, target=folder, allow_open=True)
             made = self.run(ExportService(self.database, log, DOMAIN).export(order, lambda _: None))
-            trusted = parse_policy(policy(self.archive).encode())
+            trusted = parse_policy(policy().encode())
             said: list[str] = []
             code = show(verify_export(str(folder), trusted), said.append, as_json=False)
             assert code == 0, "".join(said)

@@ -103,3 +103,19 @@ async def test_only_the_key_in_force_can_rotate(archive: Archive) -> None:
     await rotated(archive, Rotation(checkpoint_key=SECOND))
     with pytest.raises(CheckpointKeyRetired):
         await rotated(archive, Rotation(checkpoint_key=NoteSigner(ORIGIN, seed("third log"))))
+
+
+@pytest.mark.parametrize(
+    "limit", ["ledger.log_keys.MAX_KEYS", "app.receipts.rotation.MAX_ROTATIONS"]
+)
+async def test_what_no_reader_would_follow_is_never_logged(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    await archive.seal(BUYER)
+    monkeypatch.setattr(limit, 3 if limit.endswith("KEYS") else 2)
+    await rotated(archive, Rotation(record_key=NEXT_RECORD_KEY))
+    size = (await archive.reader.checkpoint()).size
+    with pytest.raises(RotationRefused):
+        await rotated(archive, Rotation(record_key=SigningKey(seed("third record")).address))
+    assert (await archive.reader.checkpoint()).size == size
+    await archive.seal(BUYER)

@@ -43,6 +43,19 @@ def sealed(archive: Archive) -> list[UUID]:
     return [row.record_id for row in rows]
 
 
+def written(archive: Archive) -> dict[str, list[bytes]]:
+    """Return the bytes that are stored of headers, entries and checkpoints, in order."""
+    queries = {
+        "headers": "SELECT header AS stored FROM offpeak.receipt_batch ORDER BY number",
+        "entries": "SELECT entry AS stored FROM offpeak.log_entry ORDER BY index",
+        "notes": "SELECT note AS stored FROM offpeak.log_checkpoint ORDER BY size",
+    }
+    return {
+        name: [bytes(row.stored) for row in archive.books.rows(query)]
+        for name, query in queries.items()
+    }
+
+
 async def test_a_new_log_begins_with_its_keys(archive: Archive) -> None:
     await archive.sequencer().run_once()
     checkpoint = await archive.reader.checkpoint()
@@ -94,12 +107,10 @@ async def test_an_unsigned_record_holds_back_its_wallets_later_ones_only(archive
     first, second, third = archive.end_jobs(BUYER, 3)
     [theirs] = archive.end_jobs(OTHER)
     await archive.sign()
-    with archive.books.as_operator():
-        archive.books.connection.execute("RESET ROLE")
-        archive.books.connection.execute(
-            "UPDATE offpeak.usage_record SET signature = NULL, key_id = NULL WHERE record_id = %s",
-            (second,),
-        )
+    archive.tamper(
+        "UPDATE offpeak.usage_record SET signature = NULL, key_id = NULL WHERE record_id = %s",
+        second,
+    )
     await archive.sequencer().run_once()
     assert set(sealed(archive)) == {first, theirs}
     await archive.sign()
@@ -111,11 +122,10 @@ async def test_a_record_whose_signature_was_altered_is_never_sealed(archive: Arc
     bad, _later = archive.end_jobs(BUYER, 2)
     [theirs] = archive.end_jobs(OTHER)
     await archive.sign()
-    archive.books.connection.execute("RESET ROLE")
-    archive.books.connection.execute(
+    archive.tamper(
         "UPDATE offpeak.usage_record SET signature = set_byte(signature, 5,"
         " get_byte(signature, 5) # 1) WHERE record_id = %s",
-        (bad,),
+        bad,
     )
     await archive.sequencer().run_once()
     assert sealed(archive) == [theirs]
@@ -168,14 +178,15 @@ async def test_a_crash_at_any_step_resumes_to_the_same_bytes(
         patch.setattr(LogRepository, step, done_then_killed)
         with pytest.raises(Killed):
             await archive.sequencer(limit=2).run_once()
+    before = written(archive)
     await archive.sequencer(limit=2).run_once()
+    after = written(archive)
+    assert before != after
+    assert all(after[name][: len(kept)] == kept for name, kept in before.items())
     assert len(sealed(archive)) == 5
     headers = await published(archive)
     assert [each.count for each in headers] == [2, 2, 1]
-    size = (await archive.reader.checkpoint()).size
-    assert size == 4
-    notes = [(await archive.reader.checkpoint(each)).note for each in range(1, size + 1)]
-    assert len(set(notes)) == size
+    assert [len(found) for found in after.values()] == [3, 4, 4]
 
 
 async def test_every_size_has_a_checkpoint_and_each_follows_from_every_earlier(
@@ -248,8 +259,7 @@ async def test_what_was_altered_after_sealing_is_never_published(
     await archive.sign()
     await sequencer.seal_once()
     await sequencer.log_headers()
-    archive.books.connection.execute("RESET ROLE")
-    archive.books.connection.execute(damage.encode())
+    archive.tamper(damage)
     with pytest.raises(LogDamaged, match=what):
         await sequencer.sign_checkpoints()
     assert (await archive.reader.checkpoint()).size == 1
@@ -267,11 +277,25 @@ async def test_an_entry_is_logged_once_however_often_and_at_once(archive: Archiv
     assert sum(each.is_new for each in logged) == 3
 
 
+async def test_an_entry_that_is_logged_while_it_is_being_logged_is_found(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await archive.sequencer().run_once()
+    writer = LogWriter(archive.database)
+    real = LogRepository.size
+
+    async def late(repository: LogRepository) -> int:
+        monkeypatch.setattr(LogRepository, "size", real)
+        await writer.append(EntryKind.EXPORT_MANIFEST, b"one")
+        return await real(repository)
+
+    monkeypatch.setattr(LogRepository, "size", late)
+    again = await writer.append(EntryKind.EXPORT_MANIFEST, b"one")
+    assert (again.index, again.is_new) == (1, False)
+
+
 async def test_a_proof_that_does_not_hold_is_not_given_out(archive: Archive) -> None:
     await archive.seal(BUYER)
-    archive.books.connection.execute("RESET ROLE")
-    archive.books.connection.execute(
-        "UPDATE offpeak.log_node SET hash = sha256(hash) WHERE level = 0 AND index = 0"
-    )
+    archive.tamper("UPDATE offpeak.log_node SET hash = sha256(hash) WHERE level = 0 AND index = 0")
     with pytest.raises(LogDamaged):
         await archive.reader.proof(LogIndex(1))

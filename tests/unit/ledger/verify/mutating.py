@@ -226,7 +226,6 @@ def delete(*path: str) -> Callable[[Document], None]:
 
 
 def flip_proof(given: Document) -> None:
-    flip_hex("x")({"x": given["batch"]["proof"][0]})
     proof = given["batch"]["proof"]
     proof[0] = proof[0][:5] + format(int(proof[0][5], 16) ^ 1, "x") + proof[0][6:]
 
