@@ -75,6 +75,8 @@ BY_CODE: Final[Mapping[str, Exit]] = {
     "log-mismatch": Exit.CHECK_FAILED,
     "log-damaged": Exit.CHECK_FAILED,
     "checkpoint-key-retired": Exit.SETTINGS,
+    "rotation-refused": Exit.REFUSED,
+    "focus-refused": Exit.CHECK_FAILED,
     "no-keystore": Exit.WALLET,
     "keystore-unreadable": Exit.WALLET,
     "keystore-exists": Exit.WALLET,

@@ -179,15 +179,16 @@ async def sealed(settings: "Settings") -> "Round":
     """Sign what is unsigned and do a round of the sequencer, as the worker does once a minute.
 
     Raises:
-        DatabaseConflict: the worker's own round came between; the same works in a moment.
+        DatabaseConflict: the worker's own rounds came between again and again.
     """
     from app.assembly import build_sequencer, database_of, record_service_of  # noqa: PLC0415
+    from app.receipts.log import retried  # noqa: PLC0415
     from app.worker import SIGN_LIMIT  # noqa: PLC0415
 
     database = database_of(settings)
     try:
         await record_service_of(settings, database).sign_unsigned(SIGN_LIMIT)
-        return await build_sequencer(settings, database).run_once()
+        return await retried(build_sequencer(settings, database).run_once)
     finally:
         await database.dispose()
 
