@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from app.db.engine import Database
 from app.kit.errors import DatabaseConflict
 from app.receipts.errors import CheckpointKeyRetired, RotationRefused
-from app.receipts.log import append, rotations_until
+from app.receipts.log import MAX_ROTATIONS, append, rotations_until
 from app.receipts.log_repository import LogRepository
 from app.receipts.sequencer import Sequencer
 from ledger.encoding import Address
+from ledger.errors import LedgerError
 from ledger.log_entry import EntryKind
-from ledger.log_keys import KeyRole, KeyTable, LogKey
+from ledger.log_keys import KeyRole, KeyTable, LogKey, follow
 from ledger.merkle import LogIndex
 from ledger.note import Note, NoteSigner
 
@@ -85,7 +86,7 @@ async def rotate(database: Database, sequencer: Sequencer, rotation: Rotation) -
 
     Raises:
         RotationRefused: see `Rotation.apply`; or records of a key that is to be retired are not
-            sealed yet.
+            sealed yet; or the entry would be one that nobody could follow.
         CheckpointKeyRetired, LogDamaged: see `Sequencer.run_once`.
         DatabaseConflict: the log grew again and again meanwhile; nothing was done.
     """
@@ -119,7 +120,8 @@ async def _log(database: Database, sequencer: Sequencer, rotation: Rotation) -> 
                 f"records signed by {retired} are not sealed yet: stop the gateways that use it,"
                 " wait for the next round of `offpeak work`, and try again"
             )
-        table = KeyTable.read(Note.parse((await rotations_until(log, index))[-1].entry))
+        rotations = await rotations_until(log, index)
+        table = KeyTable.read(Note.parse(rotations[-1].entry))
         if table.checkpoint_key(index) != signer.verifier:
             expected = table.checkpoint_key(index)
             raise CheckpointKeyRetired(
@@ -127,5 +129,21 @@ async def _log(database: Database, sequencer: Sequencer, rotation: Rotation) -> 
             )
         after = rotation.apply(table, index)
         signers = [signer] if rotation.checkpoint_key is None else [signer, rotation.checkpoint_key]
-        await append(log, EntryKind.KEY_ROTATION, after.sign(signers), expected=index)
+        entry = after.sign(signers)
+        _require_followed(table, entry, index, rotations=len(rotations))
+        await append(log, EntryKind.KEY_ROTATION, entry, expected=index)
     return index
+
+
+def _require_followed(before: KeyTable, entry: bytes, index: LogIndex, *, rotations: int) -> None:
+    """Check, as every reader will, an entry that could never be taken back.
+
+    Raises:
+        RotationRefused: more keys or rotations than a table and a receipt hold, or a false entry.
+    """
+    if rotations >= MAX_ROTATIONS:
+        raise RotationRefused(f"the log has had {MAX_ROTATIONS} rotations, the most it can have")
+    try:
+        follow(before, entry, index=index, trusted=())
+    except LedgerError as error:
+        raise RotationRefused(f"nobody could follow it: {error}") from error

@@ -4,6 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from app.receipts import log as log_module
+from app.receipts import rotation as rotation_module
+from app.receipts import sequencer as sequencer_module
 from app.receipts.errors import CheckpointKeyRetired, RotationRefused
 from app.receipts.rotation import Rotation, rotate
 from ledger.checkpoint import open_checkpoint
@@ -103,3 +106,40 @@ async def test_only_the_key_in_force_can_rotate(archive: Archive) -> None:
     await rotated(archive, Rotation(checkpoint_key=SECOND))
     with pytest.raises(CheckpointKeyRetired):
         await rotated(archive, Rotation(checkpoint_key=NoteSigner(ORIGIN, seed("third log"))))
+
+
+async def test_a_rotation_that_no_receipt_could_carry_is_refused_before_it_is_logged(
+    archive: Archive,
+) -> None:
+    await archive.seal(BUYER)
+    record_key = archive.terms.record_key
+    with pytest.raises(RotationRefused, match="64"):
+        for number in range(70):
+            added = SigningKey(seed(f"record {number}")).address
+            await rotated(archive, Rotation(record_key=added, retired_record_key=record_key))
+            record_key = added
+    archive.record_key = next(
+        f"record {number}"
+        for number in range(70)
+        if SigningKey(seed(f"record {number}")).address == record_key
+    )
+    [last] = await archive.seal(OTHER)
+    assert await archive.reader.keys()
+    assert archive.books.one(
+        "SELECT leaf_index IS NOT NULL AS sealed FROM offpeak.usage_record WHERE record_id = %s",
+        last,
+    ).sealed
+
+
+async def test_no_more_rotations_are_logged_than_a_receipt_carries(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (log_module, rotation_module, sequencer_module):
+        monkeypatch.setattr(module, "MAX_ROTATIONS", 3)
+    await archive.seal(BUYER)
+    for number in range(2):
+        await rotated(archive, Rotation(record_key=SigningKey(seed(f"record {number}")).address))
+    size = (await archive.reader.checkpoint()).size
+    with pytest.raises(RotationRefused, match="3 rotations"):
+        await rotated(archive, Rotation(record_key=NEXT_RECORD_KEY))
+    assert (await archive.reader.checkpoint()).size == size
