@@ -112,17 +112,13 @@ async def test_a_rotation_that_no_receipt_could_carry_is_refused_before_it_is_lo
     archive: Archive,
 ) -> None:
     await archive.seal(BUYER)
+    names = {SigningKey(seed(f"record {n}")).address: f"record {n}" for n in range(70)}
     record_key = archive.terms.record_key
     with pytest.raises(RotationRefused, match="64"):
-        for number in range(70):
-            added = SigningKey(seed(f"record {number}")).address
+        for added in names:
             await rotated(archive, Rotation(record_key=added, retired_record_key=record_key))
             record_key = added
-    archive.record_key = next(
-        f"record {number}"
-        for number in range(70)
-        if SigningKey(seed(f"record {number}")).address == record_key
-    )
+    archive.record_key = names[record_key]
     [last] = await archive.seal(OTHER)
     assert await archive.reader.keys()
     assert archive.books.one(
