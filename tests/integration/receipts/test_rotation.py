@@ -114,10 +114,15 @@ async def test_a_rotation_that_no_receipt_could_carry_is_refused_before_it_is_lo
     await archive.seal(BUYER)
     names = {SigningKey(seed(f"record {n}")).address: f"record {n}" for n in range(70)}
     record_key = archive.terms.record_key
-    with pytest.raises(RotationRefused, match="64"):
-        for added in names:
+    refused = None
+    for added in names:
+        try:
             await rotated(archive, Rotation(record_key=added, retired_record_key=record_key))
-            record_key = added
+        except RotationRefused as error:
+            refused = error
+            break
+        record_key = added
+    assert "64" in str(refused)
     archive.record_key = names[record_key]
     [last] = await archive.seal(OTHER)
     assert await archive.reader.keys()
