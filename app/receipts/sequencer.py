@@ -166,6 +166,8 @@ class Sequencer:
                 found = await ReceiptRepository(tx).records(ids)
             rows = [found[each] for each in ids]
             draft.add(await asyncio.to_thread(self._leaves, rows, broken))
+            if draft.is_full:
+                break
         return draft
 
     def _leaves(self, rows: Sequence[StoredRecord], broken: set[UUID]) -> list[Leaf]:

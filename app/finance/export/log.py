@@ -130,4 +130,5 @@ class ExportLog:
             await log.lock()  # a rotation between check and entry would leave it without a signer
             if await log.index_of(entry_leaf_hash(EntryKind.EXPORT_MANIFEST, note)) is None:
                 keys_for(self._terms, await last_rotation(log), await log.size() + 1)
+                ExportManifest.read(Note.parse(note))  # as anybody will who checks it
             return await append(log, EntryKind.EXPORT_MANIFEST, note)
