@@ -4,6 +4,7 @@ A batch's proofs are made from chunks of 256 leaves and the chunks' roots. Becau
 two, the tree over the chunks' roots is the top of the tree over the leaves (RFC 6962, 2.1).
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,8 +16,9 @@ from app.receipts.record import StoredRecord, usage_record_of
 from ledger.encoding import Domain
 from ledger.errors import BadSignature
 from ledger.hashing import DIGEST_BYTES, sha256
-from ledger.log_entry import NO_HEADER, AssetSums, BatchHeader, add_up, record_leaf_hash
+from ledger.log_entry import MAX_ASSETS, NO_HEADER, AssetSums, BatchHeader, add_up, record_leaf_hash
 from ledger.merkle import BatchIndex, Tree
+from ledger.money import MAX_NANO
 from ledger.signing import recover
 
 CHUNK: Final = 256
@@ -82,17 +84,33 @@ class BatchDraft:
     hashes: list[bytes] = field(default_factory=list)
     first_at: datetime | None = None
     last_at: datetime | None = None
+    is_full: bool = False
+    """Whether a leaf was left out, with all after it, because the header could not count it."""
     _sums: tuple[AssetSums, ...] = ()
 
     def add(self, leaves: Iterable[Leaf]) -> None:
-        """Append leaves in order."""
-        leaves = list(leaves)
+        """Append leaves in order, up to the first that no header could count with those before."""
+        leaves = list(leaves) if not self.is_full else []
+        if not _countable(self._sums_with(leaves)):
+            self.is_full = True
+            leaves = leaves[: self._room(leaves)]
         self.records += [leaf.record_id for leaf in leaves]
         self.hashes += [leaf.hash for leaf in leaves]
-        self._sums = add_up([*self._sums, *(leaf.sums for leaf in leaves)])
+        self._sums = self._sums_with(leaves)
         times = [leaf.completed_at for leaf in leaves]
         self.first_at = min([*times, *filter(None, [self.first_at])], default=None)
         self.last_at = max([*times, *filter(None, [self.last_at])], default=None)
+
+    def _sums_with(self, leaves: Iterable[Leaf]) -> tuple[AssetSums, ...]:
+        return add_up([*self._sums, *(leaf.sums for leaf in leaves)])
+
+    def _room(self, leaves: Sequence[Leaf]) -> int:
+        """Return how many of the leaves can be counted."""
+        return bisect_left(
+            range(len(leaves)),
+            True,
+            key=lambda number: not _countable(self._sums_with(leaves[: number + 1])),
+        )
 
     def seal(self, last: LastBatch, *, key_id: str) -> SealedBatch:
         """Return the batch that follows on `last`. There is at least one leaf."""
@@ -111,6 +129,11 @@ class BatchDraft:
             previous_header=last.header_digest,
         )
         return SealedBatch(header.encode(), self.records, self.hashes, b"".join(roots))
+
+
+def _countable(sums: Sequence[AssetSums]) -> bool:
+    """Return whether a header can say these sums."""
+    return len(sums) <= MAX_ASSETS and all(each.held <= MAX_NANO for each in sums)
 
 
 def following(header: bytes) -> LastBatch:

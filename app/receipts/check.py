@@ -19,6 +19,7 @@ from ledger.encoding import Address, Domain
 from ledger.errors import LedgerError
 from ledger.log_entry import BatchHeader, EntryKind, entry_leaf_hash
 from ledger.log_keys import KeyTable, follow
+from ledger.manifest import ExportManifest
 from ledger.merkle import Node, Range, grow, range_hash, root_nodes
 from ledger.note import Note, VerifierKey
 
@@ -116,6 +117,8 @@ class LogCheck:
             _require(batch is not None, f"{where}: its batch is missing")
             assert batch is not None
             await self._check_batch(seen, entry, batch)
+        if entry.kind is EntryKind.EXPORT_MANIFEST:
+            self._check_manifest(seen, entry)
         if checkpoint is not None:
             _require(
                 seen.checkpoints == entry.index, f"the checkpoint of size {entry.index} is missing"
@@ -145,6 +148,19 @@ class LogCheck:
         _require(shown.head.size == row.size, f"{where}: it is signed for another size")
         _require(shown.head.root == root == row.root, f"{where}: the entries have another root")
         seen.checkpoints = row.size
+
+    def _check_manifest(self, seen: _Seen, entry: EntryRow) -> None:
+        where = f"log entry {entry.index}: the export manifest"
+        assert seen.table is not None
+        key = seen.table.checkpoint_key(entry.index + 1)
+        try:
+            note = Note.parse(entry.entry)
+            manifest = ExportManifest.read(note)
+            signers = note.signers([key] if key else [])
+        except LedgerError as error:
+            raise Difference(f"{where}: {error}") from error
+        _require(manifest.origin == self._origin, f"{where} is of {manifest.origin}")
+        _require(bool(signers), f"{where} is not signed by the key of its place")
 
     async def _check_batch(self, seen: _Seen, entry: EntryRow, batch: BatchRow) -> None:
         where = f"batch {batch.number}"

@@ -84,7 +84,7 @@ async def rotate(database: Database, sequencer: Sequencer, rotation: Rotation) -
 
     Raises:
         RotationRefused: see `Rotation.apply`; or records of a key that is to be retired are not
-            sealed yet, or the log has as many keys or rotations as a reader takes.
+            sealed yet; or the entry would be one that nobody could follow.
         CheckpointKeyRetired, LogDamaged: see `Sequencer.run_once`.
         DatabaseConflict: the log grew again and again meanwhile; `offpeak log keys` shows whether
             the change was logged.
@@ -116,10 +116,8 @@ async def _log(database: Database, sequencer: Sequencer, rotation: Rotation) -> 
                 f"records signed by {retired} are not sealed yet: stop the gateways that use it,"
                 " wait for the next round of `offpeak work`, and try again"
             )
-        before = await rotations_until(log, index)
-        if len(before) >= MAX_ROTATIONS:
-            raise RotationRefused(f"a log has at most {MAX_ROTATIONS} key entries")
-        table = KeyTable.read(Note.parse(before[-1].entry))
+        rotations = await rotations_until(log, index)
+        table = KeyTable.read(Note.parse(rotations[-1].entry))
         if table.checkpoint_key(index) != signer.verifier:
             expected = table.checkpoint_key(index)
             raise CheckpointKeyRetired(
@@ -128,9 +126,20 @@ async def _log(database: Database, sequencer: Sequencer, rotation: Rotation) -> 
         after = rotation.apply(table, index)
         signers = [signer] if rotation.checkpoint_key is None else [signer, rotation.checkpoint_key]
         entry = after.sign(signers)
-        try:
-            follow(table, entry, index=index, trusted=())
-        except LedgerError as error:  # once logged it stays, and no later entry could be believed
-            raise RotationRefused(f"no reader would follow it: {error}") from error
+        _require_followed(table, entry, index, rotations=len(rotations))
         await append(log, EntryKind.KEY_ROTATION, entry, expected=index)
     return index
+
+
+def _require_followed(before: KeyTable, entry: bytes, index: LogIndex, *, rotations: int) -> None:
+    """Check, as every reader will, an entry that could never be taken back.
+
+    Raises:
+        RotationRefused: more keys or rotations than a table and a receipt hold, or a false entry.
+    """
+    if rotations >= MAX_ROTATIONS:
+        raise RotationRefused(f"the log has had {MAX_ROTATIONS} rotations, the most it can have")
+    try:
+        follow(before, entry, index=index, trusted=())
+    except LedgerError as error:
+        raise RotationRefused(f"nobody could follow it: {error}") from error

@@ -92,7 +92,7 @@ class Sequencer:
             LogDamaged: stored rows contradict what was sealed; nothing more is published.
             DatabaseConflict: another sequencer was faster; the next round goes on.
         """
-        await self._begin_log()
+        await self.begin_log()
         sealed = 0
         while count := await self.seal_once():
             sealed += count
@@ -102,6 +102,16 @@ class Sequencer:
             log.info("records sealed", records=sealed, checkpoints=checkpoints)
         return Round(sealed, logged, checkpoints)
 
+    async def begin_log(self) -> None:
+        """Make the first entry of a new log, who signs; nothing when it has begun."""
+        async with self.database.transaction() as tx:
+            repository = LogRepository(tx)
+            if await repository.size():
+                return
+            table = genesis(self.terms)
+            entry = table.sign([self.terms.signer])
+            await append(repository, EntryKind.KEY_ROTATION, entry, expected=LogIndex(0))
+
     async def seal_once(self) -> int:
         """Seal one batch of what is signed; return how many records, 0 when there are none."""
         async with self.database.transaction() as tx:
@@ -109,7 +119,7 @@ class Sequencer:
             rotation = await last_rotation(repository)
             index = LogIndex(await repository.size())
             last = await repository.last_batch()
-            keys = self._table(rotation, index + 1).record_keys(index)
+            keys = keys_for(self.terms, rotation, index + 1).record_keys(index)
             records = await repository.sealable(
                 keys=keys, without=self._broken, limit=self.batch_limit
             )
@@ -147,29 +157,6 @@ class Sequencer:
             signed += 1
         return signed
 
-    def _table(self, rotation: EntryRow, size: int) -> KeyTable:
-        """Return the keys after a rotation, of which ours must be the one that signs `size`.
-
-        Raises:
-            CheckpointKeyRetired: it is not.
-        """
-        table = KeyTable.read(Note.parse(rotation.entry))
-        key = table.checkpoint_key(size)
-        if key != self.terms.signer.verifier:
-            given = str(self.terms.signer.verifier)
-            raise CheckpointKeyRetired(size=size, given=given, expected=str(key) if key else None)
-        return table
-
-    async def _begin_log(self) -> None:
-        """Make the first entry of a new log: who signs."""
-        async with self.database.transaction() as tx:
-            repository = LogRepository(tx)
-            if await repository.size():
-                return
-            table = genesis(self.terms)
-            entry = table.sign([self.terms.signer])
-            await append(repository, EntryKind.KEY_ROTATION, entry, expected=LogIndex(0))
-
     async def _draft(self, records: Sequence[UUID], broken: set[UUID]) -> BatchDraft:
         """Return the leaves of stored records, in order; accounts that break off go to `broken`."""
         draft = BatchDraft()
@@ -179,6 +166,8 @@ class Sequencer:
                 found = await ReceiptRepository(tx).records(ids)
             rows = [found[each] for each in ids]
             draft.add(await asyncio.to_thread(self._leaves, rows, broken))
+            if draft.is_full:
+                break
         return draft
 
     def _leaves(self, rows: Sequence[StoredRecord], broken: set[UUID]) -> list[Leaf]:
@@ -216,7 +205,7 @@ class Sequencer:
             [stored_leaf] = await hashes_of(repository, [Range(size - 1, size)])
         if stored_leaf != entry_leaf_hash(entry.kind, entry.entry):
             raise LogDamaged(f"log entry {size - 1} is not what was logged")
-        self._table(rotation, size)
+        keys_for(self.terms, rotation, size)
         if batch is not None:
             await self._verify_batch(batch, entry.entry)
         note = Checkpoint(self.terms.origin, new).sign([self.terms.signer])
@@ -241,6 +230,20 @@ class Sequencer:
 async def last_rotation(repository: LogRepository) -> EntryRow:
     """Return the entry that says which keys are in force; a log begins with one."""
     return (await repository.entries(kind=EntryKind.KEY_ROTATION, limit=MAX_ROTATIONS))[-1]
+
+
+def keys_for(terms: LogTerms, rotation: EntryRow, size: int) -> KeyTable:
+    """Return the keys after a rotation, of which ours must be the one that signs `size`.
+
+    Raises:
+        CheckpointKeyRetired: it is not.
+    """
+    table = KeyTable.read(Note.parse(rotation.entry))
+    key = table.checkpoint_key(size)
+    if key != terms.signer.verifier:
+        given = str(terms.signer.verifier)
+        raise CheckpointKeyRetired(size=size, given=given, expected=str(key) if key else None)
+    return table
 
 
 def genesis(terms: LogTerms) -> KeyTable:

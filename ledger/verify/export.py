@@ -20,7 +20,8 @@ from ledger.export_evidence import (
     MAX_LINE_BYTES,
     parse_key_line,
 )
-from ledger.log_entry import EntryKind, entry_leaf_hash
+from ledger.export_row import caip10
+from ledger.log_entry import EntryKind
 from ledger.log_keys import MAX_KEYS, KeyTable
 from ledger.manifest import ExportManifest
 from ledger.note import MAX_NOTE_BYTES, Note
@@ -29,6 +30,7 @@ from ledger.verify import trust
 from ledger.verify.documents import reason_of
 from ledger.verify.errors import Refused
 from ledger.verify.export_evidence import EvidenceCheck
+from ledger.verify.export_log import ExportedLog
 from ledger.verify.export_rows import RecordRows, check_transfers, has_rows
 from ledger.verify.files import digest_of, in_folder, lines_of, names_in, read_limited
 from ledger.verify.policy import Policy
@@ -69,6 +71,7 @@ class ExportCase:
     table: KeyTable | None = None
     note: bytes = b""
     manifest: ExportManifest = field(init=False)
+    log: ExportedLog = field(init=False)
     evidence: EvidenceCheck = field(init=False)
 
     def path(self, name: str) -> str:
@@ -102,9 +105,9 @@ def _keys(case: ExportCase) -> str:
             raise Refused(f"more than {MAX_KEYS} key entries")
         entries.append(parse_key_line(line))
     case.table = trust.follow_keys(entries, case.policy)
+    case.log = ExportedLog(case.policy, case.table)
     for entry in entries:
-        trusted = trust.open_trusted(entry.log_proof.checkpoint, case.table, case.policy)
-        entry.log_proof.verify(entry_leaf_hash(EntryKind.KEY_ROTATION, entry.entry), trusted.head)
+        case.log.require(EntryKind.KEY_ROTATION, entry.entry, entry.log_proof)
     return f"{len(entries)} key entries, followed from a key of the policy"
 
 
@@ -124,10 +127,7 @@ def _log(case: ExportCase) -> str:
         proof = LogProof.parse(data.decode())
     except UnicodeDecodeError:
         raise Refused("a proof that is not UTF-8") from None
-    trusted = trust.open_trusted(proof.checkpoint, case.table, case.policy)
-    if not case.policy.has_quorum(trusted.signers):
-        raise Refused("too few witnesses of the policy have cosigned the checkpoint")
-    proof.verify(entry_leaf_hash(EntryKind.EXPORT_MANIFEST, case.note), trusted.head)
+    head = case.log.require(EntryKind.EXPORT_MANIFEST, case.note, proof)
     if proof.index < case.manifest.log_size:
         raise Refused("the manifest stands in the log before the batches that it names")
     named = case.policy.log_keys
@@ -136,7 +136,7 @@ def _log(case: ExportCase) -> str:
     counting = [key for key in named if case.policy.counts_at(str(key), proof.index + 1)]
     if not Note.parse(case.note).signers(counting):
         raise Refused("the manifest is not signed by the key of its place in the log")
-    return f"the signed manifest is entry {proof.index} of the log of {trusted.head.size}"
+    return f"the signed manifest is entry {proof.index} of the log of {head.size}"
 
 
 def _files(case: ExportCase) -> str:
@@ -149,15 +149,14 @@ def _files(case: ExportCase) -> str:
         what = "is not of the export" if name in found else "is missing"
         raise Refused(f"{name[:100]!a} {what}")
     for name in sorted(expected):
-        size, digest = digest_of(case.path(name))
-        if (size, digest) != (listed[name].size, listed[name].digest):
+        if digest_of(case.path(name), size=listed[name].size) != listed[name].digest:
             raise Refused(f"{name} is not what the manifest lists")
     return f"{len(expected)} files are what the manifest lists"
 
 
 def _records(case: ExportCase) -> str:
     rows = RecordRows.open(case.folder, case.manifest, case.policy.records.chain_id)
-    check = case.evidence = EvidenceCheck(case.policy, case.table, case.manifest)
+    check = case.evidence = EvidenceCheck(case.log, case.manifest)
     for place, record in check.records(lines_of(case.path(EVIDENCE_FILE), MAX_LINE_BYTES)):
         rows.require(record, place)
     rows.require_end()
@@ -168,7 +167,9 @@ def _records(case: ExportCase) -> str:
 def _transfers(case: ExportCase) -> str:
     if not has_rows(case.manifest):
         return "not read: by the file's digest only"
-    return check_transfers(case.folder, case.manifest, case.evidence.net)
+    chain_id = case.policy.records.chain_id
+    net = {caip10(chain_id, asset): amount for asset, amount in case.evidence.net.items()}
+    return check_transfers(case.folder, case.manifest, net)
 
 
 def _sums(case: ExportCase) -> str:

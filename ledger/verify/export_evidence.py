@@ -6,16 +6,15 @@ from dataclasses import dataclass, field
 from ledger.encoding import Address
 from ledger.export_evidence import BatchLine, LeafLine, RecordLine, parse_line
 from ledger.export_row import net_amount
+from ledger.hashing import sha256
 from ledger.log_entry import (
     AssetSums,
     BatchHeader,
     EntryKind,
     add_up,
-    entry_leaf_hash,
     record_leaf_hash,
     sums_of,
 )
-from ledger.log_keys import KeyTable
 from ledger.manifest import ExportManifest
 from ledger.merkle import LogIndex, node_hash
 from ledger.signing import recover
@@ -24,7 +23,7 @@ from ledger.verify import trust
 from ledger.verify.agreement import check_record
 from ledger.verify.documents import read_record
 from ledger.verify.errors import Refused
-from ledger.verify.policy import Policy
+from ledger.verify.export_log import ExportedLog
 
 
 class RootBuilder:
@@ -54,8 +53,7 @@ class RootBuilder:
 class EvidenceCheck:
     """Checks evidence lines in order and keeps what they add up to."""
 
-    policy: Policy
-    table: KeyTable | None
+    log: ExportedLog
     manifest: ExportManifest
     count: int = 0
     batches: int = 0
@@ -68,6 +66,7 @@ class EvidenceCheck:
     """Of the records, per token, by address."""
     _sequences: dict[Address, int] = field(default_factory=dict)
     _end: int = 0
+    _digest: bytes = b""
 
     def records(self, lines: Iterator[bytes]) -> Iterator[tuple[int, UsageRecord]]:
         """Yield each record that holds, with its place in the sequence of all sealed records.
@@ -111,18 +110,25 @@ class EvidenceCheck:
 
     def _header(self, line: BatchLine) -> BatchHeader:
         """The header, once it is known to be in the log and to follow on the one before."""
-        trusted = trust.open_trusted(line.log_proof.checkpoint, self.table, self.policy)
-        line.log_proof.verify(entry_leaf_hash(EntryKind.BATCH_HEADER, line.header), trusted.head)
+        self.log.require(EntryKind.BATCH_HEADER, line.header, line.log_proof)
         header, index = BatchHeader.parse(line.header), line.log_proof.index
         if self.last is not None and header.number <= self.last:
             raise Refused(f"batch {header.number} after batch {self.last}")
-        if header.start < self._end or index < self.log_size or header.number >= index:
+        is_next = self.last is not None and header.number == self.last + 1
+        links = (header.start, header.previous_header) == (self._end, self._digest)
+        if (
+            (is_next and not links)
+            or header.start < self._end
+            or index < self.log_size
+            or header.number >= index
+        ):
             raise Refused(f"batch {header.number} does not follow on the one before")
-        key = None if self.table is None else self.table.checkpoint_key(LogIndex(index + 1))
+        key = None if self.log.table is None else self.log.table.checkpoint_key(LogIndex(index + 1))
         if key is not None and key.id.hex() != header.key_id:
             raise Refused(f"batch {header.number} is made under another key than its place's")
         self.first = header.number if self.first is None else self.first
         self.last, self._end, self.log_size = header.number, header.end, index + 1
+        self._digest = sha256(line.header)
         self.batches += 1
         return header
 
@@ -132,9 +138,9 @@ class EvidenceCheck:
         """The record and its digest, once it is known to be sound, signed and in its place."""
         record = read_record(line.record.decode())
         check_record(record)
-        digest = record.digest(self.policy.records)
+        digest = record.digest(self.log.policy.records)
         signer = recover(digest, line.signature)
-        trust.require_record_key(signer, self.table, self.policy, index)
+        trust.require_record_key(signer, self.log.table, self.log.policy, index)
         if not header.first_at <= record.completed_at <= header.last_at:
             raise Refused(f"a record completed at {record.completed_at}, outside of its batch")
         if record.completed_at >= self.manifest.to_at:

@@ -13,6 +13,7 @@ FORMAT: Final = "offpeak/export-verification@v1"
 OF_EXPORTS: Final = (
     "that every record of the interval is in it: leaves given by their hash alone may be of it too",
     "model, region and booking time of a row: no record signs them",
+    "that batches and manifest are of one log, unless witnesses cosign: no proof links their sizes",
     "each transfer: they are compared with the records by their sums, else the manifest signs them",
     "rows of formats other than jsonl and csv: their files are compared by digest only",
 )

@@ -4,7 +4,6 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Self
 
-from ledger.encoding import Address
 from ledger.errors import BadAmount, BadEntry
 from ledger.export_evidence import MAX_LINE_BYTES
 from ledger.export_row import (
@@ -85,13 +84,13 @@ class RecordRows:
             raise Refused("a row that no signed record stands for")
 
 
-def check_transfers(folder: str, manifest: ExportManifest, net: Mapping[Address, int]) -> str:
+def check_transfers(folder: str, manifest: ExportManifest, net: Mapping[str, int]) -> str:
     """Check the transfers' form, number and interval, and that charges are those of the records.
 
     Args:
         folder: The export.
         manifest: What it should hold.
-        net: What its records add to their payers' bills, by token, in nano.
+        net: What its records add to their payers' bills, by token as a cell names it, in nano.
 
     Raises:
         Refused, BadEntry: one does not hold.
@@ -116,11 +115,13 @@ def check_transfers(folder: str, manifest: ExportManifest, net: Mapping[Address,
         raise Refused(f"{count} transfers, but {manifest.transfers} in the manifest")
     if manifest.filters:
         return f"{count} transfers; records are left out, so charges were not compared"
-    found = {asset: amount for asset, amount in charged.items() if amount}
-    signed_net = {asset.lower(): amount for asset, amount in net.items() if amount}
-    if {asset.rpartition(":")[2].lower(): amount for asset, amount in found.items()} != signed_net:
+    if _moved(charged) != _moved(net):
         raise Refused("wallets were charged another amount than their records say")
     return f"{count} transfers; wallets were charged what their records say"
+
+
+def _moved(amounts: Mapping[str, int]) -> dict[str, int]:
+    return {asset: amount for asset, amount in amounts.items() if amount}
 
 
 def _rows(folder: str, name: str, columns: Sequence[Column]) -> Iterator[Row]:

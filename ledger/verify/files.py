@@ -49,18 +49,22 @@ def read_limited(path: str, limit: int) -> bytes:
     return data
 
 
-def digest_of(path: str) -> tuple[int, bytes]:
-    """Length and SHA-256 of a regular file, read piece by piece.
+def digest_of(path: str, *, size: int) -> bytes | None:
+    """The SHA-256 of a regular file of `size` bytes, read piece by piece; None of another size.
 
     Raises:
         Unusable: it cannot be read, or is no regular file.
     """
-    found, size = sha256(), 0
+    found, left = sha256(), size
     with _opened(path) as file:
-        while piece := file.read(PIECE):
+        if os.fstat(file.fileno()).st_size != size:
+            return None
+        while piece := file.read(min(PIECE, left + 1)):
+            left -= len(piece)
+            if left < 0:  # it grew meanwhile
+                return None
             found.update(piece)
-            size += len(piece)
-    return size, found.digest()
+    return found.digest() if left == 0 else None
 
 
 def lines_of(path: str, limit: int) -> Iterator[bytes]:

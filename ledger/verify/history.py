@@ -1,36 +1,21 @@
 """Several receipts together: each wallet's own sequence, its corrections, and totals.
 
 A wallet's records are numbered and each names the one before, so a folder shows by itself what is
-missing or contradicts. Two signed records in one place are evidence of a fork.
+missing or contradicts. Two signed records in one place are evidence of a fork, and so are two
+entries at one index of the log.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
 
 from ledger.encoding import Address, checksum_address
 from ledger.usage import Outcome
 from ledger.verify.documents import uuid_text
+from ledger.verify.places import Places
+from ledger.verify.problems import Kind, Problem
 from ledger.verify.verdict import Facts
-
-
-class Kind(StrEnum):
-    """What is wrong between receipts that are each right."""
-
-    GAP = "gap"
-    FORK = "fork"
-    CORRECTION = "correction"
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What does not fit, in words."""
-
-    kind: Kind
-    payer: Address
-    detail: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +40,13 @@ class History:
         """Start with none."""
         self._by_id: dict[bytes, Facts] = {}
         self._twice: list[Problem] = []
+        self._places = Places()
 
     def add(self, facts: Facts) -> None:
-        """Take a record; the same one again changes nothing."""
+        """Take a record; the same one again changes nothing, if it stands where it stood."""
+        self._places.entries(facts.payer, facts.entries)
+        if facts.sealed is not None:
+            self._places.record(facts.payer, facts.record_id, facts.sealed)
         known = self._by_id.setdefault(facts.record_id, facts)
         if known.digest != facts.digest:
             self._twice.append(
@@ -84,7 +73,7 @@ class History:
         found = list(self._twice)
         for payer, records in sorted(self._wallets().items()):
             found += _sequence(payer, records)
-        return (*found, *self._corrections())
+        return (*found, *self._corrections(), *self._places.problems())
 
     def totals(self) -> tuple[Totals, ...]:
         """What the records add up to, by token."""

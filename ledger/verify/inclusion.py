@@ -1,5 +1,6 @@
 """Whether the record is in the batch, the batch in the log, and the header fits the record."""
 
+from ledger.hashing import sha256
 from ledger.log_entry import (
     BatchHeader,
     EntryKind,
@@ -12,6 +13,7 @@ from ledger.merkle import LogIndex, TreeHead, verify_inclusion
 from ledger.receipt import BatchPart, Receipt
 from ledger.usage import UsageRecord
 from ledger.verify.errors import Refused
+from ledger.verify.places import Sealed
 
 
 def check_in_batch(part: BatchPart, digest: bytes, signature: bytes) -> BatchHeader:
@@ -75,3 +77,30 @@ def check_in_log(receipt: Receipt, head: TreeHead) -> LogIndex:
     leaf = entry_leaf_hash(EntryKind.BATCH_HEADER, receipt.batch.header)
     receipt.log_proof.verify(leaf, head)
     return receipt.log_proof.index
+
+
+def sealed_at(receipt: Receipt, header: BatchHeader | None) -> Sealed | None:
+    """Where the record stands, None while it is in no batch."""
+    if header is None or receipt.batch is None or receipt.log_proof is None:
+        return None
+    return Sealed(
+        log_index=receipt.log_proof.index,
+        number=header.number,
+        start=header.start,
+        end=header.end,
+        header=sha256(receipt.batch.header),
+        previous=header.previous_header,
+        place=header.start + receipt.batch.index,
+    )
+
+
+def entries_of(receipt: Receipt) -> tuple[tuple[LogIndex, bytes], ...]:
+    """The log entries that the receipt proves: index and leaf hash, key rotations first."""
+    found = [
+        (each.log_proof.index, entry_leaf_hash(EntryKind.KEY_ROTATION, each.entry))
+        for each in receipt.keys
+    ]
+    if receipt.batch is not None and receipt.log_proof is not None:
+        leaf = entry_leaf_hash(EntryKind.BATCH_HEADER, receipt.batch.header)
+        found.append((receipt.log_proof.index, leaf))
+    return tuple(found)

@@ -3,7 +3,7 @@
 Nothing in a receipt can widen it. `docs/spec/policy.md` has the rules with an example.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -154,6 +154,7 @@ class _Reader:
             raise self._bad("this log key stands there twice")
         if self.log_keys and parsed.name != self.log_keys[0].name:
             raise self._bad(f"another log than {self.log_keys[0].name}; a policy is for one")
+        self._require_apart(parsed, self.witnesses.values())
         self.log_keys.append(parsed)
         self.log_url = self.log_url or url
 
@@ -162,6 +163,7 @@ class _Reader:
         parsed = self._key(key)
         if parsed.public_key in {each.public_key for each in self.witnesses.values()}:
             raise self._bad("this witness key stands there twice; it would count twice")
+        self._require_apart(parsed, self.log_keys)
         self.witnesses[name] = parsed
 
     def _group(self, name: str, threshold: str, *members: str) -> None:
@@ -215,6 +217,10 @@ class _Reader:
             raise self._bad(f"more than {MAX_NAMES} witnesses and groups")
         if name == NO_QUORUM or name in self.witnesses or name in self.groups:
             raise self._bad(f"the name {name[:60]} is taken")
+
+    def _require_apart(self, key: VerifierKey, others: Iterable[VerifierKey]) -> None:
+        if key.public_key in {each.public_key for each in others}:
+            raise self._bad("one key for the log and a witness: it would witness itself")
 
     def _require_known(self, name: str) -> None:
         if name not in self.witnesses and name not in self.groups:

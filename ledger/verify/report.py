@@ -9,8 +9,9 @@ from ledger.encoding import checksum_address
 from ledger.money import Nano, format_amount
 from ledger.verify.documents import uuid_text
 from ledger.verify.exits import Exit
-from ledger.verify.history import History, Kind
+from ledger.verify.history import History
 from ledger.verify.limits import NOT_PROVED
+from ledger.verify.problems import Kind
 from ledger.verify.verdict import Facts, Result, Verdict
 
 FORMAT: Final = "offpeak/verification@v1"
@@ -152,7 +153,7 @@ def printable(text: str) -> str:
 
 
 def _in_words(facts: Facts) -> str:
-    due = "" if facts.batch is not None else f", due in the log by {_time(facts.include_by)}"
+    due = "" if facts.sealed is not None else f", due in the log by {_time(facts.include_by)}"
     return (
         f"record {facts.payer_seq} of {checksum_address(facts.payer)},"
         f" {facts.outcome.name.lower()} {_time(facts.completed_at)},"
@@ -177,8 +178,8 @@ def _members(facts: Facts) -> dict[str, object]:
         "model": facts.model,
         "completed_at": str(facts.completed_at),
         "include_by": str(facts.include_by),
-        "batch": None if facts.batch is None else str(facts.batch),
-        "log_index": None if facts.log_index is None else str(facts.log_index),
+        "batch": None if facts.sealed is None else str(facts.sealed.number),
+        "log_index": None if facts.sealed is None else str(facts.sealed.log_index),
         "log_size": None if facts.log_size is None else str(facts.log_size),
     }
 

@@ -342,7 +342,7 @@ def _facts(case: Case) -> Facts:
         model=case.quote.model,
         completed_at=record.completed_at,
         include_by=record.include_by,
-        batch=None if case.header is None else case.header.number,
-        log_index=None if case.receipt.log_proof is None else case.receipt.log_proof.index,
+        sealed=inclusion.sealed_at(case.receipt, case.header),
         log_size=None if case.trusted is None else case.trusted.head.size,
+        entries=inclusion.entries_of(case.receipt),
     )

@@ -10,6 +10,7 @@ from ledger.merkle import LogIndex
 from ledger.money import Nano
 from ledger.usage import Outcome
 from ledger.verify.exits import Exit
+from ledger.verify.places import Sealed
 from ledger.verify.trust import Trusted
 
 
@@ -91,7 +92,8 @@ class Finding:
 class Facts:
     """What a record says that was not refused; amounts are nano, times unix seconds.
 
-    `batch` is its batch's number, `log_index` its header's place in the log of `log_size`.
+    `sealed` is where it stands, in the log of `log_size`; `entries` are those of the log that its
+    receipt proves, by index and leaf hash.
     """
 
     record_id: bytes
@@ -112,9 +114,9 @@ class Facts:
     model: str
     completed_at: int
     include_by: int
-    batch: int | None
-    log_index: LogIndex | None
+    sealed: Sealed | None
     log_size: int | None
+    entries: tuple[tuple[LogIndex, bytes], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,7 +178,8 @@ BEGIN
                 AND c.because = p_because) THEN
     RETURN 'duplicate';
   END IF;
-  IF EXISTS (SELECT FROM offpeak.transfer t WHERE t.ref = p_record)
+  IF p_record = '00000000-0000-0000-0000-000000000000'  -- in a signed record that says: no record
+     OR EXISTS (SELECT FROM offpeak.transfer t WHERE t.ref = p_record)
      OR EXISTS (SELECT FROM offpeak.hold h WHERE h.id = p_record)
      OR EXISTS (SELECT FROM offpeak.usage_record u WHERE u.record_id = p_record) THEN
     RETURN 'conflict';

@@ -4,12 +4,13 @@ Files are written beside it under a hidden name that one process at a time holds
 the end. What a killed process left there is taken over by the next.
 """
 
+import errno
 import fcntl
 import hashlib
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from app.finance.export.errors import ExportBusy, ExportExists
@@ -25,24 +26,61 @@ def unfinished(target: Path) -> Iterator[Path]:
 
     Raises:
         ExportBusy: another process is at it.
+        ExportExists: something that is not ours has its hidden name, a link included.
     """
     folder = target.parent / f".{target.name}.partial"
-    folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle = _opened(folder)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ExportBusy(target) from None
-        for entry in folder.iterdir():
-            entry.unlink()
+        if not _is_at(folder, handle):
+            raise ExportBusy(target)  # it was finished, and so renamed, just before the lock
+        os.fchmod(handle, PRIVATE)
+        _empty(folder)
         try:
             yield folder
         finally:
-            if folder.exists():
+            if _is_at(folder, handle):
                 shutil.rmtree(folder)
     finally:
         os.close(handle)
+
+
+def _opened(folder: Path) -> int:
+    """Return a handle of a folder of our own, made if there is none; no link is followed."""
+    with suppress(FileExistsError):
+        folder.mkdir(mode=PRIVATE)
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        raise ExportBusy(folder) from None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EACCES):
+            raise ExportExists(folder) from None
+        raise
+    if os.fstat(handle).st_uid != os.geteuid():
+        os.close(handle)
+        raise ExportExists(folder)
+    return handle
+
+
+def _is_at(folder: Path, handle: int) -> bool:
+    """Return whether the folder by this name is the open one."""
+    try:
+        return os.path.samestat(folder.lstat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False
+
+
+def _empty(folder: Path) -> None:
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
 
 
 def finish(folder: Path, target: Path) -> None:

@@ -8,13 +8,15 @@ from sqlalchemy import func, select
 from app.db.engine import Database
 from app.db.tables import log_checkpoint, log_entry
 from app.receipts.errors import CheckpointNotFound
-from app.receipts.log import LogWriter, retried, rotations_until
+from app.receipts.log import Logged, append, retried, rotations_until
 from app.receipts.log_repository import LogRepository
-from app.receipts.sequencer import LogTerms, Sequencer
+from app.receipts.sequencer import LogTerms, Sequencer, keys_for, last_rotation
 from ledger.checkpoint import LogProof
-from ledger.log_entry import EntryKind
+from ledger.log_entry import EntryKind, entry_leaf_hash
+from ledger.log_keys import KeyTable
 from ledger.manifest import ExportManifest
 from ledger.merkle import LogIndex, complete_nodes, inclusion_ranges, range_hash
+from ledger.note import Note
 from ledger.receipt import KeyEntry
 
 
@@ -73,16 +75,27 @@ class ExportLog:
         ]
 
     async def find(self, manifest: ExportManifest) -> bytes | None:
-        """Return the note of this manifest if it was logged before, by whichever key."""
+        """Return the note of this manifest if it was logged before, by the key of its place."""
         text = manifest.text().encode() + b"\n"
-        entry = log_entry.c.entry
-        query = select(entry).where(
-            log_entry.c.kind == EntryKind.EXPORT_MANIFEST.value,
-            func.substring(entry, 1, len(text)) == text,
+        e = log_entry.c
+        query = (
+            select(e.index, e.entry)
+            .where(
+                e.kind == EntryKind.EXPORT_MANIFEST.value,
+                func.substring(e.entry, 1, len(text)) == text,
+            )
+            .order_by(e.index)
         )
         async with self._database.transaction() as tx:
-            found = await tx.scalar(query.order_by(log_entry.c.index).limit(1))
-        return None if found is None else bytes(found)
+            found = (await tx.execute(query)).all()
+            if not found:
+                return None
+            table = KeyTable.read(Note.parse((await last_rotation(LogRepository(tx))).entry))
+        for index, entry in found:
+            key = table.checkpoint_key(index + 1)
+            if key is not None and Note.parse(bytes(entry)).signers([key]):
+                return bytes(entry)
+        return None
 
     def sign(self, manifest: ExportManifest) -> bytes:
         """Return the manifest's note by the checkpoint key."""
@@ -92,11 +105,23 @@ class ExportLog:
         """Log a manifest, once, and have its checkpoint signed.
 
         Raises:
-            CheckpointKeyRetired: another key is in force than the one that is set.
+            CheckpointKeyRetired: another key is in force than the one that is set; nothing was
+                logged.
             DatabaseConflict: others sign at the same moment again and again.
         """
-        logged = await LogWriter(self._database).append(EntryKind.EXPORT_MANIFEST, note)
         sequencer = Sequencer(self._database, self._terms, batch_limit=1)
+        await sequencer.begin_log()
+        logged = await self._append(note)
         await retried(sequencer.sign_checkpoints)  # a worker may sign them at this moment
         [proof] = await self.proofs([logged.index])
         return LoggedManifest(note, proof, logged.is_new)
+
+    async def _append(self, note: bytes) -> Logged:
+        """Append a manifest under the key that signs the place that it gets, or find it."""
+        async with self._database.transaction() as tx:
+            log = LogRepository(tx)
+            await log.lock()  # a rotation between check and entry would leave it without a signer
+            if await log.index_of(entry_leaf_hash(EntryKind.EXPORT_MANIFEST, note)) is None:
+                keys_for(self._terms, await last_rotation(log), await log.size() + 1)
+                ExportManifest.read(Note.parse(note))  # as anybody will who checks it
+            return await append(log, EntryKind.EXPORT_MANIFEST, note)

@@ -12,7 +12,9 @@ from app.finance.export.log import ExportLog
 from app.finance.export.service import Export, ExportService, Order
 from app.finance.export.writer import Format
 from app.finance.interval import Interval, month_interval
+from app.receipts.log import LogWriter
 from ledger.export_evidence import KEYS_FILE, MANIFEST_FILE, MANIFEST_PROOF_FILE
+from ledger.log_entry import EntryKind
 from ledger.manifest import ExportManifest
 from ledger.note import Note, NoteSigner
 from ledger.verify.export import verify_export
@@ -100,7 +102,9 @@ async def relogged(
     (folder / KEYS_FILE).unlink()
     changed = edit(replace(manifest, files=files_of(folder)))
     log = ExportLog(archive.database, archive.terms)
-    logged = await log.publish(log.sign(changed))
+    note = log.sign(changed)
+    await LogWriter(archive.database).append(EntryKind.EXPORT_MANIFEST, note)
+    logged = await log.publish(note)
     (folder / KEYS_FILE).write_bytes(keys)
     (folder / MANIFEST_FILE).write_bytes(logged.note)
     (folder / MANIFEST_PROOF_FILE).write_text(logged.proof.text())

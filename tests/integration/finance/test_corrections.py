@@ -166,3 +166,9 @@ async def test_what_stands_in_the_way_of_a_correction_is_told(
     await database.dispose()
     async with archive.database.statement() as tx:
         assert await tx.scalar(text("SELECT count(*) FROM offpeak.correction")) == 1
+
+
+def test_a_correction_cannot_have_the_id_that_means_no_record(archive: Archive) -> None:
+    [job] = archive.end_jobs(BUYER)
+    assert archive.books.correct(job, 3, correction=UUID(int=0)) == "conflict"
+    assert archive.books.correct(job, 3, correction=uuid4()) == "ok"

@@ -1,6 +1,7 @@
 """What is not exported, what a killed export leaves behind, and what late events change."""
 
 import asyncio
+import fcntl
 from pathlib import Path
 
 import pytest
@@ -189,3 +190,45 @@ async def test_days_add_up_to_their_month(exporter: Exporter, tmp_path: Path) ->
     assert sum(part.transfers for part in parts) == whole.transfers
     charges = [each.charge for part in parts for each in part.sums]
     assert sum(charges) == whole.sums[0].charge
+
+
+async def test_a_link_by_the_hidden_name_is_not_followed_and_what_it_names_is_kept(
+    exporter: Exporter, tmp_path: Path
+) -> None:
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "thesis.txt").write_text("years of work")
+    (tmp_path / ".november.partial").symlink_to(tmp_path / "private")
+    before = await size(exporter)
+    with pytest.raises(ExportExists):
+        await exporter.export(tmp_path / "november")
+    assert names(tmp_path / "private") == ["thesis.txt"]
+    assert await size(exporter) == before
+
+
+async def test_what_a_killed_export_left_is_made_private_and_empty(
+    exporter: Exporter, tmp_path: Path
+) -> None:
+    left = tmp_path / ".november.partial"
+    (left / "deep").mkdir(parents=True)
+    (left / "deep" / "old.csv").write_text("old")
+    left.chmod(0o777)
+    await exporter.export(tmp_path / "november")
+    assert (tmp_path / "november").stat().st_mode & 0o777 == 0o700
+    assert "deep" not in names(tmp_path / "november")
+    assert verify(tmp_path / "november", policy())[0] == 0
+
+
+def test_a_folder_that_was_finished_while_another_waited_for_it_is_not_touched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, flock = tmp_path / "november", fcntl.flock
+
+    def finished_first(handle: int, how: int) -> None:
+        (tmp_path / ".november.partial").rename(target)
+        (target / "records.csv").write_text("kept")
+        flock(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", finished_first)
+    with pytest.raises(ExportBusy), unfinished(target):
+        pass
+    assert names(target) == ["records.csv"]

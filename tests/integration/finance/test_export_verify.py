@@ -10,17 +10,20 @@ from pathlib import Path
 import pytest
 
 from app.finance.export.writer import Format
+from ledger.checkpoint import LogProof
 from ledger.encoding import canonical_json
 from ledger.export_evidence import RecordLine, parse_line
 from ledger.hashing import sha256
 from ledger.log_entry import record_leaf_hash
 from ledger.manifest import ExportManifest
+from ledger.merkle import LogIndex
 from ledger.money import Nano
+from ledger.note import Note, NoteSigner
 from ledger.usage import UsageRecord
 from ledger.verify.cli import main
 from tests.integration.books import wallet
 from tests.integration.finance.exporting import Exporter, policy, relogged, rewritten, verify
-from tests.integration.receipts.conftest import DOMAIN, Archive
+from tests.integration.receipts.conftest import DOMAIN, Archive, seed
 
 Lines = Callable[[list[str]], list[str]]
 
@@ -145,6 +148,14 @@ def more_sums(manifest: ExportManifest) -> ExportManifest:
     return replace(manifest, sums=(more,))
 
 
+def under_two_names(lines: list[str]) -> list[str]:
+    """Charge the first wallet once more, with the token written in another way."""
+    [at, *_] = [n for n, line in enumerate(lines) if '"credit_kind":"fee"' in line]
+    row = json.loads(lines[at])
+    row |= {"asset": "x:" + row["asset"], "amount": "5000.000000000"}
+    return [*lines[:at], canonical_json(row).decode() + "\n", *lines[at:]]
+
+
 Edit = Callable[[ExportManifest], ExportManifest]
 DISHONEST: dict[str, tuple[str, Lines, Edit, str]] = {
     "an amount": ("records.jsonl", jsonl_row("amount", "0.000000008"), same, "records"),
@@ -210,6 +221,20 @@ DISHONEST: dict[str, tuple[str, Lines, Edit, str]] = {
     "a transfer's time": (
         "transfers.jsonl",
         jsonl_row("booked_at", "2025-12-01T00:00:00Z"),
+        same,
+        "transfers",
+    ),
+    "charges under a second name of the token": (
+        "transfers.jsonl",
+        under_two_names,
+        lambda m: replace(m, transfers=m.transfers + 1),
+        "transfers",
+    ),
+    "another chain's token": (
+        "transfers.jsonl",
+        lambda lines: [
+            line.replace('"asset":"eip155:31337:', '"asset":"eip155:1:') for line in lines
+        ],
         same,
         "transfers",
     ),
@@ -333,3 +358,70 @@ def test_a_root_is_built_from_leaves_one_by_one() -> None:
         for leaf in leaves:
             builder.add(leaf)
         assert builder.root() == Tree(leaves).root
+
+
+def witness_line(witness: NoteSigner, note: bytes) -> bytes:
+    """Cosign a checkpoint as a witness that signs notes."""
+    return note + witness.line(Note.parse(note).text).encode()
+
+
+@pytest.mark.parametrize("left_out", ["keys", "log", "records", None])
+async def test_every_checkpoint_of_an_export_needs_the_witnesses_of_the_policy(
+    exporter: Exporter, tmp_path: Path, left_out: str | None
+) -> None:
+    witness = NoteSigner("witness.example/w", seed("witness"))
+    trusting = policy().replace("quorum none", f"witness w {witness.verifier}\nquorum w")
+    out = tmp_path / "out"
+    await exporter.export(out, Format.CSV)
+
+    def cosigned(line: str, step: str) -> str:
+        document = json.loads(line)
+        if "log_proof" not in document or step == left_out:
+            return line
+        proof = LogProof.parse(document["log_proof"])
+        proof = replace(proof, checkpoint=witness_line(witness, proof.checkpoint))
+        return canonical_json(document | {"log_proof": proof.text()}).decode() + "\n"
+
+    rewritten(out / "keys.jsonl", lambda lines: [cosigned(each, "keys") for each in lines])
+    rewritten(out / "evidence.jsonl", lambda lines: [cosigned(each, "records") for each in lines])
+    keys = (out / "keys.jsonl").read_bytes()
+    await relogged(exporter.archive, out, same)
+    assert (out / "keys.jsonl").read_bytes() == keys
+    if left_out != "log":
+        path = out / "manifest.tlog-proof"
+        proof = LogProof.parse(path.read_text())
+        proof = replace(proof, checkpoint=witness_line(witness, proof.checkpoint))
+        path.write_text(proof.text())
+    code, said = verify(out, trusting)
+    assert (code, list(said)[-1]) == ((0, "sums") if left_out is None else (1, left_out)), said
+
+
+async def test_a_batch_proved_for_another_checkpoint_than_its_own_is_refused(
+    exporter: Exporter, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    await exporter.export(out, Format.CSV)
+    reader = exporter.archive.reader
+
+    latest = {index: await reader.proof(LogIndex(index)) for index in range(4)}
+
+    def later(line: str) -> str:
+        document = json.loads(line)
+        if "header" not in document:
+            return line
+        index = LogProof.parse(document["log_proof"]).index
+        return canonical_json(document | {"log_proof": latest[index].text()}).decode() + "\n"
+
+    rewritten(out / "evidence.jsonl", lambda lines: [later(each) for each in lines])
+    await relogged(exporter.archive, out, same)
+    code, said = verify(out, policy())
+    assert (code, list(said)[-1]) == (1, "records"), said
+    assert "just after" in said["records"]
+
+
+async def test_a_file_of_another_length_is_not_read(exporter: Exporter, tmp_path: Path) -> None:
+    await exporter.export(tmp_path / "out", Format.CSV)
+    with (tmp_path / "out" / "records.csv").open("r+b") as file:
+        file.truncate(1 << 42)  # a hole: no room is taken, and reading it would take days
+    code, said = verify(tmp_path / "out", policy())
+    assert (code, list(said)[-1]) == (1, "files")

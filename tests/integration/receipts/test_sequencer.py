@@ -22,7 +22,8 @@ from ledger.merkle import (
     verify_consistency,
     verify_inclusion,
 )
-from tests.integration.books import wallet
+from ledger.money import MAX_NANO
+from tests.integration.books import Order, wallet
 from tests.integration.receipts.conftest import ORIGIN, Archive
 
 BUYER, OTHER = wallet(1), wallet(2)
@@ -299,3 +300,25 @@ async def test_a_proof_that_does_not_hold_is_not_given_out(archive: Archive) -> 
     archive.tamper("UPDATE offpeak.log_node SET hash = sha256(hash) WHERE level = 0 AND index = 0")
     with pytest.raises(LogDamaged):
         await archive.reader.proof(LogIndex(1))
+
+
+async def test_records_whose_sums_no_header_could_say_are_sealed_in_further_batches(
+    archive: Archive,
+) -> None:
+    most = 6 * 10**18
+    archive.books.fund(BUYER, most)
+    for _ in range(3):  # held, given back, and held again
+        order = Order(
+            payer=BUYER,
+            amount=most,
+            per_request=7,
+            candidates=(archive.seller.deployment_id,),
+        )
+        [outcome] = archive.books.accept([order])
+        assert archive.books.end(outcome.job_id) == "ok"
+    archive.end_jobs(OTHER, 2)
+    await archive.sign()
+    await archive.sequencer().run_once()
+    headers = await published(archive)
+    assert sum(each.count for each in headers) == len(sealed(archive)) == 5
+    assert all(each.held <= MAX_NANO for header in headers for each in header.sums)

@@ -1,18 +1,22 @@
 """A folder of receipts shows its wallets' gaps, forks and corrections, and adds them up."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import pytest
 
 from ledger.encoding import Address
 from ledger.hashing import sha256
+from ledger.log_entry import BatchHeader
+from ledger.merkle import BatchIndex
 from ledger.money import Nano
+from ledger.receipt import BatchPart
 from ledger.usage import Outcome, UsageRecord
-from ledger.verify.history import History, Kind
+from ledger.verify.history import History
+from ledger.verify.problems import Kind
 from ledger.verify.verdict import Facts
 from tests.receipt_world import TOKEN, Edits, Job, World
-from tests.unit.ledger.verify.checking import verdict_on, world
+from tests.unit.ledger.verify.checking import policy, verdict_on, world
 
 
 def facts(log: World, jobs: Iterable[Job]) -> list[Facts]:
@@ -118,3 +122,75 @@ def test_a_record_is_corrected_once() -> None:
 
 def test_a_correction_of_a_record_that_is_not_here_is_taken_as_it_is() -> None:
     assert history(each for each in WHOLE if each.payer_seq == 3).problems() == ()
+
+
+def forked() -> tuple[World, World]:
+    """Two logs of the same keys that part after the first batch, as one gateway could keep them."""
+    logs = World("fork"), World("fork")
+    for log in logs:
+        log.job("alice")
+        log.job("bob")
+        log.seal()
+    return logs
+
+
+def test_two_entries_at_one_index_of_the_log_are_a_fork_whatever_the_sizes() -> None:
+    shown, hidden = forked()
+    for log, wallet in ((shown, "alice"), (hidden, "bob")):
+        log.job(wallet)
+        log.seal()
+    hidden.job("carol")
+    hidden.seal()
+    trusting = policy(shown.policy())
+    found = history(
+        verdict.facts
+        for log, job in ((shown, shown.jobs[-1]), (hidden, hidden.jobs[2]))
+        if (verdict := verdict_on(log.receipt(job), trusting)).facts is not None
+    )
+    details = [each.detail for each in found.problems() if each.kind is Kind.LOG]
+    assert any("two entries of the log at index 2" in each for each in details), details
+
+
+def test_a_record_that_was_sealed_twice_is_told() -> None:
+    log = World("twice")
+    job = log.job("alice")
+    log.seal()
+    log.waiting.append(job)
+    again = log.seal()
+    first, second = (
+        log.receipt(job),
+        replace(
+            log.receipt(job),
+            batch=BatchPart(again.header, BatchIndex(0), again.tree.proof(0)),
+            log_proof=log.log_proof(again.index),
+        ),
+    )
+    trusting = policy(log.policy())
+    verdicts = [verdict_on(each, trusting) for each in (first, second)]
+    found = history(each.facts for each in verdicts if each.facts is not None)
+    assert [each.kind for each in found.problems()] == [Kind.LOG]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda header: replace(header, previous_header=sha256(b"another")),
+        lambda header: replace(header, start=header.start + 1, end=header.end + 1),
+        lambda header: replace(header, number=0),
+    ],
+    ids=["link", "place", "number"],
+)
+def test_a_batch_that_does_not_follow_on_the_one_before_is_told(
+    edit: Callable[[BatchHeader], BatchHeader],
+) -> None:
+    log = World("links")
+    for _ in range(2):
+        log.job("alice")
+        log.seal(edit if log.batches else None)
+    trusting = policy(log.policy())
+    found = history(
+        verdict.facts
+        for job in log.jobs
+        if (verdict := verdict_on(log.receipt(job), trusting)).facts is not None
+    )
+    assert [each.kind for each in found.problems()] == [Kind.LOG]

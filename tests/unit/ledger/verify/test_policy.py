@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledger.note import COSIGNATURE, NoteSigner, VerifierKey
+from ledger.note import COSIGNATURE, ED25519, NoteSigner, VerifierKey
 from ledger.verify.errors import BadPolicy
 from ledger.verify.policy import MAX_POLICY_BYTES, parse_policy
 from tests.receipt_world import AUTHORIZATIONS, RECEIPT_ANCHOR, RECORDS, TREASURY, secret
@@ -99,3 +99,12 @@ def test_a_bad_policy_is_refused_with_its_line(name: str) -> None:
 def test_bytes_that_are_no_policy_are_refused(data: bytes) -> None:
     with pytest.raises(BadPolicy):
         parse_policy(data)
+
+
+@pytest.mark.parametrize("kind", [ED25519, COSIGNATURE])
+def test_a_log_cannot_be_its_own_witness(kind: int) -> None:
+    same = VerifierKey("w.example/own", world().signer(0).verifier.public_key, kind)
+    witness = ("witness W " + str(same), "quorum W")
+    for lines in ((LOG, DOMAIN, *witness), (*witness, LOG, DOMAIN)):
+        with pytest.raises(BadPolicy, match="witness itself"):
+            parse_policy(text(*lines))
