@@ -38,10 +38,11 @@ class Cluster:
     server_url: str
     template: str
 
-    def create(self) -> str:
-        """Return the URL of a new copy of the template."""
+    def create(self, *, like: str | None = None) -> str:
+        """Return the URL of a new copy of the template, or of a database nobody is connected to."""
         name = f"test_{uuid.uuid4().hex}"
-        create_database(self.server_url, name, template=self.template)
+        template = self.template if like is None else urlsplit(like).path.lstrip("/")
+        create_database(self.server_url, name, template=template)
         return _with_database(self.server_url, name)
 
     def drop(self, url: str) -> None:

@@ -6,10 +6,10 @@ import pytest
 
 from app.db.engine import open_database
 from tests.integration.books import Books
-from tests.integration.finance.exporting import exporter
+from tests.integration.finance.exporting import exporter, prepared
 from tests.integration.receipts.conftest import Archive
 
-__all__ = ["exporter"]
+__all__ = ["exporter", "prepared"]
 
 
 @pytest.fixture

@@ -1,12 +1,14 @@
 """Exports of an archive's books, and what is in them."""
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from app.db.engine import open_database
 from app.finance.export.folder import files_of
 from app.finance.export.log import ExportLog
 from app.finance.export.service import Export, ExportService, Order
@@ -20,7 +22,8 @@ from ledger.note import Note, NoteSigner
 from ledger.verify.export import verify_export
 from ledger.verify.export_report import show
 from ledger.verify.policy import parse_policy
-from tests.integration.books import Books, wallet
+from tests.engines import Cluster
+from tests.integration.books import Books, Seller, wallet
 from tests.integration.receipts.conftest import DOMAIN, ORIGIN, Archive, seed
 
 NOVEMBER = month_interval("2025-11")
@@ -36,6 +39,7 @@ def at(text: str) -> datetime:
 class Exporter:
     """An archive with an owner's connection, to move what happened into the past."""
 
+    url: str
     archive: Archive
     owner: Books
 
@@ -110,11 +114,28 @@ async def relogged(
     (folder / MANIFEST_PROOF_FILE).write_text(logged.proof.text())
 
 
-@pytest.fixture
-async def exporter(archive: Archive, fresh_database_url: str) -> AsyncIterator[Exporter]:
-    """An archive with two wallets' records in October, November and December of 2025."""
-    with Books(fresh_database_url, role="none") as owner:
-        exporter = Exporter(archive, owner)
+@dataclass(frozen=True)
+class Prepared:
+    """A database to copy, and who sells in it."""
+
+    url: str
+    seller: Seller
+
+
+@pytest.fixture(scope="session")
+def prepared(cluster: Cluster) -> Iterator[Prepared]:
+    """Two wallets' records in October, November and December of 2025, made once."""
+    url = cluster.create()
+    yield Prepared(url, asyncio.run(prepare(url)))
+    cluster.drop(url)
+
+
+async def prepare(url: str) -> Seller:
+    """Sell, end, sign and seal; return the seller."""
+    database = open_database(url, pool_size=4)
+    with Books(url) as books, Books(url, role="none") as owner:
+        exporter = Exporter(url, Archive(books, database, books.seller(10_000)), owner)
+        archive = exporter.archive
         for when in (
             "2025-10-31 23:59:59",
             "2025-11-01 00:00:00",
@@ -126,4 +147,18 @@ async def exporter(archive: Archive, fresh_database_url: str) -> AsyncIterator[E
             exporter.move(at(when))
             await archive.sign()
         await archive.sequencer(limit=8).run_once()
-        yield exporter
+    await database.dispose()
+    return archive.seller
+
+
+@pytest.fixture
+async def exporter(cluster: Cluster, prepared: Prepared) -> AsyncIterator[Exporter]:
+    """An archive of its own with the prepared records."""
+    url = cluster.create(like=prepared.url)
+    database = open_database(url, pool_size=4)
+    with Books(url) as books, Books(url, role="none") as owner:
+        owner.connection.execute("UPDATE offpeak.agent_session SET seen_at = clock_timestamp()")
+        owner.connection.execute("UPDATE offpeak.deployment SET offer_until = now() + '1 h'")
+        yield Exporter(url, Archive(books, database, prepared.seller), owner)
+    await database.dispose()
+    cluster.drop(url)

@@ -33,9 +33,9 @@ def environment(url: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def export(exporter: Exporter, fresh_database_url: str, tmp_path: Path) -> Export:
+def export(exporter: Exporter, tmp_path: Path) -> Export:
     def run(*arguments: str) -> Result:
-        return invoked(tmp_path, "finance", "export", *arguments, **environment(fresh_database_url))
+        return invoked(tmp_path, "finance", "export", *arguments, **environment(exporter.url))
 
     return run
 
@@ -83,7 +83,7 @@ def test_every_format_has_its_name_in_the_help(export: Export) -> None:
 
 
 def test_a_killed_export_leaves_no_folder_and_the_next_one_is_whole(
-    export: Export, exporter: Exporter, fresh_database_url: str, tmp_path: Path
+    export: Export, exporter: Exporter, tmp_path: Path
 ) -> None:
     """Killed while the accounts are locked away from it, so at a moment that is known."""
     exporter.owner.connection.execute("BEGIN")
@@ -93,7 +93,7 @@ def test_a_killed_export_leaves_no_folder_and_the_next_one_is_whole(
             sys.executable, "-m", "app.cli", "finance", "export", "--month", "2025-11",
             "--format", "csv", "-o", str(tmp_path / "out"),
         ],
-        env={**os.environ, **environment(fresh_database_url), "PYTHONPATH": str(ROOT)},
+        env={**os.environ, **environment(exporter.url), "PYTHONPATH": str(ROOT)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )  # fmt: skip

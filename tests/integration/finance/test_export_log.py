@@ -65,7 +65,7 @@ async def test_a_log_begins_with_its_keys_even_when_an_export_is_the_first_thing
     archive: Archive, fresh_database_url: str, tmp_path: Path
 ) -> None:
     with Books(fresh_database_url, role="none") as owner:
-        exporter = Exporter(archive, owner)
+        exporter = Exporter(fresh_database_url, archive, owner)
         made = await exporter.export(tmp_path / "out", Format.CSV)
     assert made.log_index == 1
     assert verify(tmp_path / "out", policy())[0] == 0

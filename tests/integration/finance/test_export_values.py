@@ -121,12 +121,12 @@ def test_a_sheet_holds_numbers_only_where_a_double_is_exact(nano: int, *, is_num
         assert Decimal(repr(float(number))) == Decimal(nano).scaleb(-9)
 
 
-async def corrected(exporter: Exporter, url: str) -> None:
+async def corrected(exporter: Exporter) -> None:
     """Give back 5 nano of a record of November, in December."""
     row = exporter.owner.one(
         "SELECT record_id FROM offpeak.usage_record WHERE leaf_index = 4 AND charge = 7"
     )
-    database = open_database(url, pool_size=2, role=OPERATOR_ROLE)
+    database = open_database(exporter.url, pool_size=2, role=OPERATOR_ROLE)
     said = Correction(record_id=uuid4(), corrects=row.record_id, charge=Nano(2), because="cut off")
     assert await Corrections(database).correct(said) == 5
     await database.dispose()
@@ -136,10 +136,10 @@ async def corrected(exporter: Exporter, url: str) -> None:
 
 
 async def test_a_correction_is_a_reversal_in_its_own_month_and_leaves_the_other_alone(
-    exporter: Exporter, tmp_path: Path, fresh_database_url: str
+    exporter: Exporter, tmp_path: Path
 ) -> None:
     before = await exporter.export(tmp_path / "november", Format.CSV)
-    await corrected(exporter, fresh_database_url)
+    await corrected(exporter)
     again = await exporter.export(tmp_path / "november", Format.CSV)
     assert (again.is_new, again.manifest) == (False, before.manifest)
 

@@ -266,7 +266,7 @@ def test_records_are_sealed_once_proved_for_good_and_summed_alike(cluster: Clust
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=10,
+            max_examples=8,
             stateful_step_count=15,
             deadline=None,
             suppress_health_check=list(HealthCheck),
