@@ -144,6 +144,8 @@ good for one acceptance, so 402, 409 and 410 say `x-should-retry: false`.
 """
 
 RETRY_AFTER_SECONDS: dict[type[Exception], int] = {money.FundsOnHold: 5, price.NoCapacity: 5}
+NOT_KEPT: Mapping[str, str] = {"Cache-Control": "no-store"}
+"""A refusal speaks of one moment: a checkpoint that is not there yet is there a minute later."""
 NEVER_RETRY = frozenset({402, 409, 410})
 AMOUNTS = frozenset({"available", "held", "required", "charge", "hold"})
 HTTP_CODES = {404: "unknown-route", 405: "method-not-allowed", 400: "malformed-request"}
@@ -180,7 +182,8 @@ def install(app: FastAPI, metrics: Metrics) -> None:
         title = HTTPStatus(error.status_code).phrase
         shown = Shown(code=code, title=title, status=error.status_code, detail=title)
         body = shown.body(instance=request.url.path)
-        return Response(body, error.status_code, error.headers, MEDIA_TYPE)
+        found = {**(error.headers or {}), **NOT_KEPT}
+        return Response(body, error.status_code, found, MEDIA_TYPE)
 
     async def unexpected(request: Request, _error: Exception) -> Response:
         shown = Shown(
@@ -190,7 +193,7 @@ def install(app: FastAPI, metrics: Metrics) -> None:
             detail="Something broke here. Sending the same acceptance again is safe: it returns"
             " the first job and is never charged twice.",
         )
-        return Response(shown.body(instance=request.url.path), 500, media_type=MEDIA_TYPE)
+        return Response(shown.body(instance=request.url.path), 500, NOT_KEPT, MEDIA_TYPE)
 
     async def gone(_request: Request, _error: Exception) -> Response:
         return Response(status_code=499)
@@ -251,7 +254,7 @@ def code_of(error: Exception) -> str:
 
 def headers(error: Exception, status: int) -> dict[str, str]:
     """Return what tells a client's retry logic what to do."""
-    found: dict[str, str] = {}
+    found = dict(NOT_KEPT)
     seconds = getattr(error, "retry_after_seconds", RETRY_AFTER_SECONDS.get(type(error)))
     if seconds is not None:
         found["Retry-After"] = str(seconds)

@@ -140,6 +140,11 @@ def exists(path: str) -> bool:
     return os.path.lexists(path)
 
 
+def followed(path: str) -> str:
+    """The path that links lead to."""
+    return os.path.realpath(path)
+
+
 @contextmanager
 def locked_folder_of(path: str) -> Iterator[None]:
     """Keep other runs from writing a file in the same folder meanwhile.

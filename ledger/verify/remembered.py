@@ -7,7 +7,7 @@ from ledger.errors import BadNote
 from ledger.merkle import TreeHead
 from ledger.note import MAX_NOTE_BYTES, Note
 from ledger.verify.errors import Unusable
-from ledger.verify.files import exists, locked_folder_of, read_limited, replace_file
+from ledger.verify.files import exists, followed, locked_folder_of, read_limited, replace_file
 
 HINT: Final = "remove it only if you know why"
 
@@ -39,6 +39,7 @@ def store(path: str, origin: str, *, was: TreeHead | None, now: TreeHead, note: 
     """
     if was is not None and was.size >= now.size:
         return
+    path = followed(path)  # a link goes on naming what is remembered
     with locked_folder_of(path):
         if load(path, origin) != was:
             raise Unusable(f"{path}: changed while this ran; run it again")

@@ -47,6 +47,10 @@ BEGIN
   IF p_index <> coalesce((SELECT max(e.index) + 1 FROM offpeak.log_entry e), 0) THEN
     RAISE EXCEPTION 'entry % does not follow on the last one', p_index USING ERRCODE = 'serialization_failure';
   END IF;
+  IF EXISTS (SELECT FROM offpeak.log_entry e WHERE e.leaf_hash = p_leaf_hash)
+     OR EXISTS (SELECT FROM offpeak.log_entry e WHERE e.batch_number = p_batch) THEN
+    RAISE EXCEPTION 'what should be entry % was logged just now', p_index USING ERRCODE = 'serialization_failure';
+  END IF;
   INSERT INTO offpeak.log_entry(index, kind, entry, leaf_hash, batch_number, logged_at)
   VALUES (p_index, p_kind, p_entry, p_leaf_hash, p_batch, clock_timestamp());
   INSERT INTO offpeak.log_node(level, index, hash)

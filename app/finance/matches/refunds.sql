@@ -8,3 +8,4 @@ SELECT coalesce(r.record_id, t.ref)::text, coalesce(r.released, 0)::text, coales
                JOIN offpeak.account f ON f.id = b.debit AND f.kind = 'fee'
                JOIN offpeak.account w ON w.id = b.credit AND w.kind = 'wallet') t ON t.ref = r.record_id
  WHERE r.released IS DISTINCT FROM t.amount OR r.account_id IS DISTINCT FROM t.credit
+    OR r.booked_at <> date_trunc('second', t.booked_at)

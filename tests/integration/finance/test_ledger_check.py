@@ -38,6 +38,12 @@ CORRUPTIONS = {
     "charge-of-usage": "UPDATE offpeak.usage_record SET input_tokens = 2000000 WHERE outcome = 1",
 }
 
+ALSO = (
+    ("hold-of-job", "UPDATE offpeak.hold SET amount = amount + 1"),
+    ("known-accounts", f"UPDATE offpeak.account SET owner = '{wallet(9)}' WHERE owner = '{BUYER}'"),
+)
+"""Further corruptions of rules that have one."""
+
 REFUND = "ref = (SELECT record_id FROM offpeak.correction)"
 SOMEBODY_ELSE = f"(SELECT id FROM offpeak.account WHERE owner = '{wallet(2)}')"
 PLANTED = (
@@ -132,6 +138,18 @@ async def test_an_error_planted_in_a_correction_is_found(
 
     report = await LedgerCheck(database).run()
 
+    assert found in {finding.rule.name for finding in report.findings if finding.count}
+
+
+@pytest.mark.parametrize(("found", "planted"), ALSO)
+async def test_what_foreign_keys_forbid_is_found_where_they_did_not_hold(
+    busy_books: Books, database: Database, fresh_database_url: str, found: str, planted: str
+) -> None:
+    assert (await LedgerCheck(database).run()).is_clean
+    with Books(fresh_database_url, role="none") as owner:
+        owner.connection.execute("SET session_replication_role = replica")
+        owner.connection.execute(planted.encode())
+    report = await LedgerCheck(database).run()
     assert found in {finding.rule.name for finding in report.findings if finding.count}
 
 

@@ -19,6 +19,7 @@ BUYER, OTHER = wallet(1), wallet(2)
 REFUND = "ref IN (SELECT record_id FROM offpeak.correction)"
 KINDS = "SELECT id FROM offpeak.account WHERE kind ="
 FIRST = "(SELECT record_id FROM offpeak.usage_record WHERE outcome = 1 ORDER BY payer_seq LIMIT 1)"
+BACK = "now() - interval '40 days'"
 BREAKS = (
     ("charges", f"UPDATE offpeak.transfer SET amount = amount + 1 WHERE ref = {FIRST}"),
     ("charges", f"DELETE FROM offpeak.transfer WHERE ref = {FIRST}"),
@@ -27,6 +28,13 @@ BREAKS = (
     (
         "charges",
         f"UPDATE offpeak.transfer SET debit = ({KINDS} 'treasury') WHERE ref = {FIRST}",
+    ),
+    ("charges", f"UPDATE offpeak.transfer SET created_at = {BACK} WHERE ref = {FIRST}"),
+    ("charges", f"UPDATE offpeak.usage_record SET completed_at = {BACK} WHERE outcome = 1"),
+    ("refunds", f"UPDATE offpeak.transfer SET created_at = {BACK} WHERE {REFUND}"),
+    (
+        "accruals",
+        f"UPDATE offpeak.transfer SET created_at = {BACK} WHERE credit IN ({KINDS} 'supplier')",
     ),
     ("refunds", f"UPDATE offpeak.transfer SET amount = amount + 1 WHERE {REFUND}"),
     ("refunds", "DELETE FROM offpeak.correction"),

@@ -231,3 +231,18 @@ async def test_readers_see_a_growing_log_consistent_at_every_moment(site: Site) 
         path = f"/v1/log/consistency?from={old.size}&to={new.size}"
         proof = (await site.get(path)).json()["proof"]
         verify_consistency(old, new, [bytes.fromhex(each[2:]) for each in proof])
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/v1/log/checkpoints/99", 404),
+        ("/v1/log/checkpoints/x", 422),
+        ("/v1/log/nothing", 404),
+        ("/v1/receipts", 401),
+    ],
+)
+async def test_no_cache_may_keep_a_refusal(site: Site, path: str, status: int) -> None:
+    await site.archive.seal(KEY.address)
+    refused = await site.get(path)
+    assert (refused.status_code, refused.headers["Cache-Control"]) == (status, "no-store")

@@ -322,3 +322,21 @@ async def test_records_whose_sums_no_header_could_say_are_sealed_in_further_batc
     headers = await published(archive)
     assert sum(each.count for each in headers) == len(sealed(archive)) == 5
     assert all(each.held <= MAX_NANO for header in headers for each in header.sums)
+
+
+async def test_an_entry_that_another_logs_between_look_and_write_is_a_conflict_and_then_found(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await archive.seal(BUYER)
+    entry, look = b"TEST entry", LogRepository.index_of
+    other = LogWriter(archive.database)
+
+    async def overtaken(self: LogRepository, leaf_hash: bytes) -> LogIndex | None:
+        found = await look(self, leaf_hash)
+        monkeypatch.setattr(LogRepository, "index_of", look)
+        assert (await other.append(EntryKind.EXPORT_MANIFEST, entry)).is_new
+        return found
+
+    monkeypatch.setattr(LogRepository, "index_of", overtaken)
+    logged = await LogWriter(archive.database).append(EntryKind.EXPORT_MANIFEST, entry)
+    assert (logged.index, logged.is_new) == (2, False)

@@ -89,3 +89,16 @@ def test_a_folder_that_lacks_proofs_is_unchecked_and_not_full_of_gaps(folder: Pa
     more = [each for path in proofs for each in ("--consistency", path)]
     assert verify(folder, folder / "all", "--prev", prev, *more[:2]).code == 64
     assert verify(folder, folder / "all", "--prev", prev, *more).code == 0
+
+
+def test_prev_behind_a_link_is_kept_where_the_link_leads(folder: Path) -> None:
+    log, job = world(), world().jobs[0]
+    (folder / "shared").mkdir()
+    (folder / "shared" / "last").write_bytes(log.checkpoint(3))
+    (folder / "last").symlink_to(folder / "shared" / "last")
+    proof = write_proof(folder / "proof.json", log, 3, 5)
+    (folder / "5.json").write_bytes(log.receipt(job, 5).encode())
+    given = (folder / "5.json", "--prev", folder / "last", "--consistency", proof)
+    assert verify(folder, *given).code == 0
+    assert (folder / "last").is_symlink()
+    assert (folder / "shared" / "last").read_bytes() == log.checkpoint(5)
