@@ -67,8 +67,8 @@ class Period:
 
 
 def parse_month(text: str) -> str:
-    """Return a month's name, YYYY-MM; BadMonth for anything else."""
-    if not _MONTH.fullmatch(text):
+    """Return a month's name, YYYY-MM from 1970 on; BadMonth for anything else."""
+    if not _MONTH.fullmatch(text) or text < "1970":
         raise BadMonth(text)
     return text
 
