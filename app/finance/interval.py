@@ -8,6 +8,8 @@ from typing import Final
 from app.finance.errors import BadInterval
 from app.kit.clock import format_time
 
+EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""Signed times are unix seconds without a sign."""
 _FORMS: Final = (
     (re.compile(r"[0-9]{4}-[0-9]{2}"), "%Y-%m"),
     (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), "%Y-%m-%d"),
@@ -47,9 +49,12 @@ def parse_instant(text: str) -> datetime:
     for form, pattern in _FORMS:
         if form.fullmatch(text):
             try:
-                return datetime.strptime(text, pattern).replace(tzinfo=UTC)
+                found = datetime.strptime(text, pattern).replace(tzinfo=UTC)
             except ValueError:
                 break
+            if found < EARLIEST:
+                raise BadInterval(f"{text!r} is before 1970")
+            return found
     raise BadInterval(f"{text!r} is no month, day or second of UTC")
 
 

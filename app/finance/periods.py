@@ -67,7 +67,7 @@ class Period:
 
 
 def parse_month(text: str) -> str:
-    """Return a month's name, YYYY-MM; BadMonth for anything else."""
+    """Return a month's name, YYYY-MM from 1970 on; BadMonth for anything else."""
     try:
         month_interval(text)
     except BadInterval:

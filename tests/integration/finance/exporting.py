@@ -68,6 +68,9 @@ class Exporter:
         self.owner.connection.execute(
             "UPDATE offpeak.transfer SET created_at = %s WHERE created_at > '2026-01-01'", (when,)
         )
+        self.owner.connection.execute(
+            "UPDATE offpeak.cost_entry SET booked_at = %s WHERE booked_at > '2026-01-01'", (when,)
+        )
 
 
 def policy(*more: str) -> str:
