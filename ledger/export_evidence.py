@@ -16,6 +16,8 @@ from ledger.receipt import SIGNATURE_BYTES, KeyEntry, log_proof_of
 from ledger.strict_json import bytes_of, parse_canonical, require_members, text_of
 
 EVIDENCE_FILE: Final = "evidence.jsonl"
+LEFT_OUT: Final = "left_out"
+"""The manifest's filter that says how many records of the interval are not in the export."""
 KEYS_FILE: Final = "keys.jsonl"
 MANIFEST_FILE: Final = "manifest.note"
 MANIFEST_PROOF_FILE: Final = "manifest.tlog-proof"

@@ -59,6 +59,14 @@ def describe(error: BaseException) -> Failure:
         step = getattr(error, "next_step", "") or NEXT_STEPS.get(code, "") or _last_words(error)
         usual = Exit.REFUSED if hasattr(error, "figures") else Exit.FAILED  # the gateway said no
         return Failure(code, _line(error), str(step), BY_CODE.get(code, usual))
+    return _of_others(error)
+
+
+def _of_others(error: BaseException) -> Failure:
+    """Return what to tell about an exception that has no code."""
+    if isinstance(error, OSError) and error.filename is not None:
+        detail = f"{error.filename}: {error.strerror}"
+        return Failure("file-unusable", detail, _FILE_STEP, Exit.USAGE)
     if type(error).__name__ in {"OperationalError", "InterfaceError"}:
         return Failure("database-unreachable", _line(error), _DATABASE_STEP, Exit.UNREACHABLE)
     return Failure(
@@ -69,6 +77,7 @@ def describe(error: BaseException) -> Failure:
 _DATABASE_STEP = (
     "check OFFPEAK_DATABASE_URL and that Postgres runs (for this machine's all-in-one: `make up`)"
 )
+_FILE_STEP = "name a file that exists and may be read, or a folder that may be written"
 _SETTINGS_STEP = (
     "set it in the environment (OFFPEAK_...): docs/reference/settings.md; to try things out on this"
     " machine, start `offpeak up` (or `make up`)"

@@ -97,6 +97,8 @@ def progress(rows_expected: int, output: Output) -> Iterator[Callable[[int], Non
 
 def document(made: "Export") -> dict[str, object]:
     """Return an export as JSON."""
+    from ledger.encoding import checksum_address  # noqa: PLC0415  # --help does without
+
     manifest = made.manifest
     return {
         "folder": str(made.folder),
@@ -104,6 +106,7 @@ def document(made: "Export") -> dict[str, object]:
         "records": manifest.records,
         "transfers": manifest.transfers,
         "sums": [each.message() for each in manifest.sums],
+        "paid_nano": {checksum_address(asset): str(paid) for asset, paid in made.paid.items()},
         "filters": dict(manifest.filters),
         "log_index": made.log_index,
         "new": made.is_new,
@@ -125,8 +128,8 @@ def rows(made: "Export") -> list[tuple[str, str]]:
         ("transfers", str(manifest.transfers)),
     ]
     shown += [
-        ("charged", f"{format_amount(each.charge)} of {checksum_address(each.asset)}")
-        for each in manifest.sums
+        ("paid", f"{format_amount(paid)} of {checksum_address(asset)}, corrections taken off")
+        for asset, paid in sorted(made.paid.items())
     ]
     shown += list(manifest.filters)
     logged = "now" if made.is_new else "before: the same export"

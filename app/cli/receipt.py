@@ -101,6 +101,8 @@ def list_receipts(
         return
     for line in page.receipts:
         place = "not sealed yet" if line.batch is None else f"batch {line.batch}"
+        if line.corrects_record is not None:
+            place += f", {line.released} given back of {line.corrects_record}"
         output.write(
             SHORT_LINE.format(
                 seq=line.payer_seq,
@@ -114,4 +116,4 @@ def list_receipts(
     if page.next is not None:
         output.note(f"more: offpeak receipt list --after {page.next}")
     elif not page.receipts:
-        output.note("no records yet")
+        output.note(f"no records after number {after}" if after else "no records yet")

@@ -103,6 +103,7 @@ class PeriodNotOver(PeriodError):
 
     code = "period-not-over"
     says = "the month is not over"
+    next_step = "it is closed after its end, UTC; until then: `offpeak finance export --allow-open`"
 
 
 class PeriodNotReviewed(PeriodError):

@@ -43,8 +43,9 @@ EVIDENCE = text(
 
 PAGE = text(
     "SELECT u.record_id, u.payer_seq, u.previous_record, u.outcome, u.charge, u.released,"
-    " u.completed_at, u.include_by, u.leaf_index, b.number AS batch, b.start, e.index AS log_index"
-    " FROM offpeak.usage_record u"
+    " u.completed_at, u.include_by, u.leaf_index, b.number AS batch, b.start, e.index AS log_index,"
+    " c.corrects FROM offpeak.usage_record u"
+    " LEFT JOIN offpeak.correction c ON c.record_id = u.record_id"
     " LEFT JOIN offpeak.receipt_batch b ON b.start = (SELECT max(x.start) FROM"
     "   offpeak.receipt_batch x WHERE x.start <= u.leaf_index)"
     " LEFT JOIN offpeak.log_entry e ON e.batch_number = b.number"
@@ -65,6 +66,7 @@ class ReceiptLine:
     payer_seq: int
     previous: UUID | None
     outcome: int
+    corrects: UUID | None
     charge: int
     released: int
     completed_at: datetime
@@ -182,6 +184,7 @@ def _line(row: Any) -> ReceiptLine:
         payer_seq=row.payer_seq,
         previous=row.previous_record,
         outcome=row.outcome,
+        corrects=row.corrects,
         charge=row.charge,
         released=row.released,
         completed_at=row.completed_at,

@@ -111,6 +111,7 @@ def line_out(line: ReceiptLine) -> ReceiptLineOut:
         payer_seq=line.payer_seq,
         previous_record=_maybe_id(line.previous),
         outcome=Outcome(line.outcome).name.lower(),
+        corrects_record=_maybe_id(line.corrects),
         charge=format_amount(Nano(line.charge)),
         released=format_amount(Nano(line.released)),
         completed_at=format_time(line.completed_at),

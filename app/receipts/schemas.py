@@ -16,6 +16,7 @@ class ReceiptLineOut(Wire):
     payer_seq: int = Field(description="The record's number in the wallet's history, from 1.")
     previous_record: str | None = Field(description="The record before it, null for the first.")
     outcome: str = Field(description="completed, failed, cancelled or correction.")
+    corrects_record: str | None = Field(description="Of a correction, the record it corrects.")
     charge: str
     released: str
     completed_at: str

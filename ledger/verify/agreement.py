@@ -85,9 +85,9 @@ def check_statement(record: UsageRecord, quote: Quote, statement: SupplierStatem
             raise Refused("the record names a supplier's statement that the receipt leaves out")
         return
     _same("supplierStatement", record.supplier_statement, statement.digest())
+    # what a correction corrects may be a correction itself: the request's digest tells whose it is
     corrects = record.outcome is Outcome.CORRECTION
-    job = record.corrects_record if corrects else record.record_id
-    if uuid_bytes32(statement.job) != job:
+    if not corrects and uuid_bytes32(statement.job) != record.record_id:
         raise Refused("a statement of another job")
     _same("request_digest", statement.request_digest, quote.request_digest)
     committed = response_commit(record.salt, statement.response_digest)

@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 from ledger.encoding import checksum_address
 from ledger.money import Nano, format_amount
+from ledger.usage import Outcome
 from ledger.verify.documents import uuid_text
 from ledger.verify.exits import Exit
 from ledger.verify.history import History
@@ -153,12 +154,13 @@ def printable(text: str) -> str:
 
 
 def _in_words(facts: Facts) -> str:
+    corrects = facts.outcome is Outcome.CORRECTION
     due = "" if facts.sealed is not None else f", due in the log by {_time(facts.include_by)}"
     return (
         f"record {facts.payer_seq} of {checksum_address(facts.payer)},"
         f" {facts.outcome.name.lower()} {_time(facts.completed_at)},"
         f" {_tokens(facts.charge)} of {checksum_address(facts.asset)} charged,"
-        f" {_tokens(facts.released)} given back{due}"
+        f" {_tokens(facts.released)} {'given back' if corrects else 'released'}{due}"
     )
 
 

@@ -8,6 +8,8 @@
 from pathlib import Path
 from typing import ClassVar
 
+from app.kit.clock import format_time, from_unix_seconds
+
 
 class ExportError(Exception):
     """Base of every expected failure of an export; `next_step` says what to do about it."""
@@ -22,9 +24,10 @@ class IntervalOpen(ExportError):
     code = "interval-open"
     next_step = "end it in the past, or pass --allow-open to export what is sealed by now"
 
-    def __init__(self, seconds: int) -> None:
-        super().__init__(f"the interval is past in {seconds} s")
-        self.seconds = seconds
+    def __init__(self, past_at: int) -> None:
+        at = format_time(from_unix_seconds(past_at))
+        super().__init__(f"the interval counts as past from {at} on, a minute after its end")
+        self.past_at = past_at
 
 
 class RecordsPending(ExportError):

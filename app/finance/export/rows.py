@@ -1,14 +1,14 @@
 """What an export is made of, as values. Amounts in nano, times in unix seconds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ledger.accounts import AccountKind
 from ledger.encoding import Address
 from ledger.export_row import Cell, caip10, signed_cells
 from ledger.log_entry import AssetSums, add_up, sums_of
 from ledger.money import Nano
-from ledger.usage import UsageRecord
+from ledger.usage import Outcome, UsageRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +113,15 @@ class Totals:
     transfers: int = 0
     sums: tuple[AssetSums, ...] = ()
     """Of the records, per token, by address."""
+    paid: dict[Address, Nano] = field(default_factory=dict)
+    """What wallets paid in the interval: charges, less what corrections gave back."""
 
     def add(self, rows: Sequence[RecordRow]) -> None:
         """Count records."""
         self.records += len(rows)
         self.sums = add_up((*self.sums, *(sums_of(row.record) for row in rows)))
+        for row in rows:
+            record = row.record
+            corrects = record.outcome is Outcome.CORRECTION
+            moved = -record.released_nano if corrects else record.charge_nano
+            self.paid[record.asset] = Nano(self.paid.get(record.asset, 0) + moved)

@@ -18,11 +18,12 @@ from app.finance.export.writer import MAX_SHEET_ROWS, Format, Scope
 from app.finance.export.writers import open_writer
 from app.finance.interval import Interval
 from app.kit.clock import unix_seconds
-from ledger.encoding import Domain
+from ledger.encoding import Address, Domain
 from ledger.errors import LedgerError
 from ledger.export_evidence import (
     EVIDENCE_FILE,
     KEYS_FILE,
+    LEFT_OUT,
     MANIFEST_FILE,
     MANIFEST_PROOF_FILE,
     BatchLine,
@@ -31,6 +32,8 @@ from ledger.export_evidence import (
     key_line,
 )
 from ledger.manifest import ExportManifest
+from ledger.merkle import LogIndex
+from ledger.money import Nano
 from ledger.note import Note
 
 SETTLING_SECONDS = 60
@@ -64,12 +67,13 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """An export that is there, and whether it was there before."""
+    """An export that is there, and whether it was there before; `paid` in nano per token."""
 
     manifest: ExportManifest
     folder: Path
-    log_index: int
+    log_index: LogIndex
     is_new: bool
+    paid: Mapping[Address, Nano]
 
 
 @dataclass(slots=True)
@@ -121,14 +125,16 @@ class ExportService:
                 source = ExportSource(view, order.interval, self._domain)
                 extent = await self._checked(source, order)
                 found = await self._write(source, order, folder, advance)
-            return await self._publish(self._manifest(order, extent, found, folder), order, folder)
+            manifest = self._manifest(order, extent, found, folder)
+            index, is_new = await self._publish(manifest, order, folder)
+        return Export(manifest, order.target, index, is_new, found.totals.paid)
 
     async def _checked(self, source: ExportSource, order: Order) -> Extent:
         extent = await source.extent()
         if not order.allow_open:
             missing = order.to_at + SETTLING_SECONDS - extent.now
             if missing > 0:
-                raise IntervalOpen(missing)
+                raise IntervalOpen(order.to_at + SETTLING_SECONDS)
             if extent.pending:
                 raise RecordsPending(extent.pending)
         rows = max(extent.records, extent.transfers)
@@ -169,8 +175,14 @@ class ExportService:
                     writer.closing(accounts)
         return found
 
-    async def _publish(self, manifest: ExportManifest, order: Order, folder: Path) -> Export:
-        """Log the manifest, put what proves it beside it, and show the folder."""
+    async def _publish(
+        self, manifest: ExportManifest, order: Order, folder: Path
+    ) -> tuple[LogIndex, bool]:
+        """Log the manifest, put what proves it beside it, and show the folder.
+
+        Returns:
+            Where the log holds the manifest, and whether it was logged now.
+        """
         note = await self._log.find(manifest) or self._log.sign(manifest)
         shown = order.target / MANIFEST_FILE
         if shown.exists() and shown.read_bytes() != note:
@@ -181,20 +193,22 @@ class ExportService:
         (folder / MANIFEST_PROOF_FILE).write_bytes(logged.proof.text().encode())
         (folder / KEYS_FILE).write_bytes(b"".join(key_line(each) + b"\n" for each in rotations))
         finish(folder, order.target)
-        return Export(manifest, order.target, logged.proof.index, logged.is_new)
+        return logged.proof.index, logged.is_new
 
     def _manifest(
         self, order: Order, extent: Extent, found: _Found, folder: Path
     ) -> ExportManifest:
-        filters: tuple[tuple[str, str], ...] = ()
-        if order.allow_open:
-            filters = (("left_out", f"{extent.pending} records not in the log"),)
+        filters = []
+        if extent.pending:
+            filters.append((LEFT_OUT, f"{extent.pending} records not in the log"))
+        if order.to_at + SETTLING_SECONDS > extent.now:
+            filters.append(("open", "the interval was not over"))
         return ExportManifest(
             origin=self._log.origin,
             format=order.format,
             from_at=order.from_at,
             to_at=order.to_at,
-            filters=filters,
+            filters=tuple(filters),
             first_batch=found.first_batch,
             last_batch=found.last_batch,
             log_size=found.log_size,

@@ -52,7 +52,10 @@ def test_receipts_of_real_jobs_are_verified_a_correction_among_them(
     told(stack, "receipt", "get", before, "-o", str(early))
     assert verify(early, "--policy", policy, "--prev", remembered)[0] == 0
 
-    told(stack, "finance", "correct", before, "--charge", "0", "--because", "a TEST correction")
+    because = ("--because", "a TEST correction")
+    told(stack, "finance", "correct", before, "--charge", "0.000000002", *because)
+    [once] = [r for r in told(stack, "receipt", "list")["receipts"] if r["corrects_record"]]
+    told(stack, "finance", "correct", once["record_id"], "--charge", "0", *because)
     pending = tmp_path / "pending.json"
     told(stack, "receipt", "get", ask(stack), "-o", str(pending))
     assert verify(pending, "--policy", policy)[0] == 2
@@ -63,7 +66,8 @@ def test_receipts_of_real_jobs_are_verified_a_correction_among_them(
     listed = told(stack, "receipt", "list", "--limit", "100")["receipts"]
     assert [each["payer_seq"] for each in listed] == list(range(1, len(listed) + 1))
     corrections = [each for each in listed if each["outcome"] == "correction"]
-    assert [each["charge"] for each in corrections] == ["0.000000000"]
+    assert [each["charge"] for each in corrections] == ["0.000000002", "0.000000000"]
+    assert [each["corrects_record"] for each in corrections] == [before, once["record_id"]]
     for each in listed:
         name = str(receipts / f"{each['record_id']}.json")
         told(stack, "receipt", "get", each["record_id"], "-o", name)

@@ -21,7 +21,7 @@ from app.receipts.sequencer import LogTerms
 from ledger.export_row import RECORD_COLUMNS, Kind
 from ledger.money import Nano
 from ledger.note import NoteSigner
-from tests.integration.books import wallet
+from tests.integration.books import ASSET, wallet
 from tests.integration.finance.exporting import DECEMBER, Exporter, at, policy, verify
 from tests.integration.receipts.conftest import DOMAIN, ORIGIN, seed
 
@@ -144,7 +144,8 @@ async def test_a_correction_is_a_reversal_in_its_own_month_and_leaves_the_other_
     assert (again.is_new, again.manifest) == (False, before.manifest)
 
     for kind in (Format.CSV, Format.FOCUS, Format.HLEDGER):
-        await exporter.export(tmp_path / kind, kind, DECEMBER)
+        made = await exporter.export(tmp_path / kind, kind, DECEMBER)
+        assert made.paid == {ASSET: 3 * 7 - 5}  # not the 23 that the members `charge` add up to
         assert verify(tmp_path / kind, policy())[0] == 0
     [row] = [r for r in read_csv(tmp_path / "csv", "records") if r["outcome"] == "correction"]
     assert (row["amount"], row["charge"], row["held"]) == (

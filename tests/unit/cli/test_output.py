@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -72,6 +73,14 @@ def test_an_unknown_failure_says_how_to_see_more() -> None:
     failure = describe(RuntimeError("boom\nand more"))
     assert failure.detail == "RuntimeError: boom"
     assert "--debug" in failure.next_step
+
+
+def test_a_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file") as missing:
+        (tmp_path / "missing" / "policy.txt").write_text("")
+    failure = describe(missing.value)
+    assert (failure.code, failure.exit) == ("file-unusable", Exit.USAGE)
+    assert "policy.txt" in failure.detail
 
 
 def test_a_process_that_ended_is_told_with_the_last_words_of_its_log() -> None:
