@@ -1,6 +1,6 @@
 # make demo | up | test | check | bench: each makes .venv first, when it is missing or out of date.
 PYTHON ?= python3
-WORKERS ?= 2
+WORKERS ?= 3
 
 .PHONY: help environment demo up test check format bench lock clean
 

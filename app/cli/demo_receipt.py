@@ -119,7 +119,7 @@ async def seal(settings: "Settings") -> None:
     """Do now what the worker does once a minute, again while its own round comes between."""
     from app.cli.log import sealed  # noqa: PLC0415
     from app.kit.log import configure_logging  # noqa: PLC0415
-    from app.receipts.log import retried  # noqa: PLC0415
+    from app.receipts.appending import retried  # noqa: PLC0415
 
     configure_logging(level="WARNING")
     await retried(lambda: sealed(settings))

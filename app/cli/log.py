@@ -182,7 +182,7 @@ async def sealed(settings: "Settings") -> "Round":
         DatabaseConflict: the worker's own rounds came between again and again.
     """
     from app.assembly import build_sequencer, database_of, record_service_of  # noqa: PLC0415
-    from app.receipts.log import retried  # noqa: PLC0415
+    from app.receipts.appending import retried  # noqa: PLC0415
     from app.worker import SIGN_LIMIT  # noqa: PLC0415
 
     database = database_of(settings)

@@ -13,8 +13,8 @@ from app.jobs.content import open_answer, open_request
 from app.kit.cipher import ContentCipher
 from app.kit.errors import ContentUnreadable, UnknownContentKey
 from app.receipts.errors import RecordNotFound
-from app.receipts.log import batch_part, prove, rotations_until
 from app.receipts.log_repository import CheckpointRow, LogRepository
+from app.receipts.proofs import batch_part, prove, rotations_until
 from app.receipts.record import RecordSigner, StoredRecord
 from app.receipts.repository import ReceiptRepository
 from ledger.accounts import wallet_account

@@ -4,9 +4,10 @@ from dataclasses import dataclass, replace
 
 from app.db.engine import Database
 from app.kit.errors import DatabaseConflict
+from app.receipts.appending import append, retried
 from app.receipts.errors import CheckpointKeyRetired, RotationRefused
-from app.receipts.log import MAX_ROTATIONS, append, retried, rotations_until
 from app.receipts.log_repository import LogRepository
+from app.receipts.proofs import MAX_ROTATIONS, rotations_until
 from app.receipts.sequencer import Sequencer
 from ledger.encoding import Address
 from ledger.errors import LedgerError

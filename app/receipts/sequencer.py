@@ -13,6 +13,7 @@ from uuid import UUID
 import structlog
 
 from app.db.engine import Database
+from app.receipts.appending import LogWriter, append
 from app.receipts.batch import (
     BEFORE_FIRST,
     BatchDraft,
@@ -22,14 +23,8 @@ from app.receipts.batch import (
     leaf_of,
 )
 from app.receipts.errors import CheckpointKeyRetired, LogDamaged
-from app.receipts.log import (
-    MAX_ROTATIONS,
-    LogWriter,
-    append,
-    hashes_of,
-    root_of,
-)
 from app.receipts.log_repository import BatchRow, EntryRow, LogRepository
+from app.receipts.proofs import MAX_ROTATIONS, hashes_of, root_of
 from app.receipts.record import StoredRecord
 from app.receipts.repository import ReceiptRepository
 from ledger.accounts import wallet_account

@@ -7,9 +7,10 @@ from sqlalchemy import func, select
 
 from app.db.engine import Database
 from app.db.tables import log_checkpoint, log_entry
+from app.receipts.appending import Logged, append, retried
 from app.receipts.errors import CheckpointNotFound
-from app.receipts.log import Logged, append, retried, rotations_until
 from app.receipts.log_repository import LogRepository
+from app.receipts.proofs import rotations_until
 from app.receipts.sequencer import LogTerms, Sequencer, keys_for, last_rotation
 from ledger.checkpoint import LogProof
 from ledger.log_entry import EntryKind, entry_leaf_hash

@@ -14,7 +14,7 @@ from app.finance.export.log import ExportLog
 from app.finance.export.service import Export, ExportService, Order
 from app.finance.export.writer import Format
 from app.finance.interval import Interval, month_interval
-from app.receipts.log import LogWriter
+from app.receipts.appending import LogWriter
 from ledger.export_evidence import KEYS_FILE, MANIFEST_FILE, MANIFEST_PROOF_FILE
 from ledger.log_entry import EntryKind
 from ledger.manifest import ExportManifest

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from app.finance.export.writer import Format
+from app.receipts.appending import LogWriter
 from app.receipts.check import LogCheck
 from app.receipts.errors import CheckpointKeyRetired
-from app.receipts.log import LogWriter
 from app.receipts.rotation import Rotation, rotate
 from ledger.log_entry import EntryKind
 from ledger.note import NoteSigner

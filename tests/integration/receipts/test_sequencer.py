@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 from app.kit.errors import DatabaseConflict
+from app.receipts.appending import LogWriter
 from app.receipts.batch import batch_proof
 from app.receipts.errors import LogDamaged
-from app.receipts.log import LogWriter
 from app.receipts.log_repository import LogRepository
 from ledger.checkpoint import LogProof, open_checkpoint
 from ledger.hashing import sha256
