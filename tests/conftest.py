@@ -20,12 +20,6 @@ from tests.stack import stack
 __all__ = ["cluster", "database_url", "fresh_database_url", "redis_url", "stack", "valkey_url"]
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest test, which would else run alone at the end as often as not."""
-    items.sort(key=lambda item: not item.nodeid.endswith(LONGEST))
-
-
 @pytest.fixture(autouse=True)
 def _logging_as_it_was() -> Iterator[None]:
     """Undo what a command does to its process's logging: here many share one process."""
@@ -36,8 +30,6 @@ def _logging_as_it_was() -> Iterator[None]:
     root.handlers[:] = handlers
     root.setLevel(level)
 
-
-LONGEST = "test_the_engine_counts_the_same_input_tokens_on_200_prompts"
 
 _RUNNING = pytest.StashKey[RunningCluster]()
 
