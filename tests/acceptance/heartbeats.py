@@ -1,6 +1,7 @@
 """Many agents in one process, some of them late with every heartbeat."""
 
 import asyncio
+from itertools import count
 from uuid import UUID
 
 from sqlalchemy import bindparam, text
@@ -29,22 +30,33 @@ async def beating(site: Site, *, gateway: str, agents: int, late_beats: int) -> 
     seeded = [await register_agent(database) for _ in range(agents)]
     people = [ScriptedAgent(one, fingerprint="", region="elsewhere") for one in seeded]
     url = site.urls[gateway].replace("http://", "ws://")
-    for person in people:
-        await person.dial(url)
+    steady: set[int] = set()
+    all_steady = asyncio.Event()
 
     async def beat(place: int) -> None:
+        """Dial, and beat from then on: two hundred dials may take as long as an agent is fresh."""
+        await people[place].dial(url)
         late = place * 100 < agents * LATE_PERCENT
         pace = HEARTBEAT_SECONDS + (LATE_SECONDS if late else 0)
-        beats = late_beats if late else round(late_beats * LONGEST_PACE / pace)
-        for seq in range(beats):
+        for seq in count():
             await asyncio.sleep(pace)  # the heartbeat's own pace, which is what is on trial
             await people[place].say(Heartbeat(seq=seq))
+            if (seq + 1) * pace >= late_beats * LONGEST_PACE:
+                steady.add(place)
+            if len(steady) == agents:
+                all_steady.set()
 
-    await asyncio.gather(*(beat(place) for place in range(agents)))
+    beats = [asyncio.create_task(beat(place)) for place in range(agents)]
+    await asyncio.wait(
+        [*beats, asyncio.create_task(all_steady.wait())], return_when=asyncio.FIRST_COMPLETED
+    )
     closed = sum(person.closed.is_set() for person in people)
     ids: list[UUID] = [one.agent_id for one in seeded]
     async with database.transaction() as tx:
         online = int(await tx.scalar(ONLINE, {"agents": ids}) or 0)
+    for task in beats:
+        task.cancel()
+    await asyncio.gather(*beats, return_exceptions=True)
     await asyncio.gather(*(person.leave() for person in people))
     await database.dispose()
     return closed, online
