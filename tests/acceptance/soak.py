@@ -23,7 +23,7 @@ from tests.acceptance.evidence import assert_evidence
 from tests.acceptance.heartbeats import beating
 from tests.acceptance.kill_rounds import KillRounds
 from tests.acceptance.redispatch import kill_an_agent
-from tests.acceptance.rush import assert_exactly, rush
+from tests.acceptance.rush import exactly, rush
 from tests.acceptance.site import Site
 from tests.acceptance.stores import Stores
 from tests.acceptance.town import FLAT_CURVE, GATEWAYS, SLOTS, Town, running_town
@@ -45,7 +45,7 @@ def soak_rush(town: Town, chance: random.Random) -> None:
     """Admit exactly k, again and again."""
     for repeat in range(RUSHES):
         k = chance.randint(1, SLOTS)
-        assert_exactly(k, rush(town, k))
+        assert rush(town, k) == exactly(k)
         if repeat % 10 == 9:
             say(f"rush        {repeat + 1} of {RUSHES} repeats exact")
     assert_money(town.site)

@@ -192,6 +192,7 @@ async def test_a_suspended_agent_that_is_let_in_again_offers_again(
         "SELECT offered = 4 FROM offpeak.deployment WHERE agent_id = :id",
         id=agent.seeded.agent_id,
     )
+    assert agent.reasons() == [SUSPENDED, ""]
 
 
 async def test_a_revoked_agent_loses_its_session_and_its_jobs(

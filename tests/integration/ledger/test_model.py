@@ -6,7 +6,7 @@ commit, and whose caller then does what the gateway does: asks again.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID, uuid4
 
 import hypothesis.strategies as st
@@ -42,6 +42,8 @@ class LedgerMachine(RuleBasedStateMachine):
     """Plays one history. `cluster` is set by the test."""
 
     cluster: Cluster
+    settled: ClassVar[list[int]]
+    """Jobs that ended in each history."""
 
     jobs = Bundle("jobs")
     ended = Bundle("ended")
@@ -58,6 +60,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.funded = 0
 
     def teardown(self) -> None:
+        self.settled.append(self.books.one("SELECT count(*) AS n FROM offpeak.hold_resolution").n)
         self.books.connection.close()
         self.owner.connection.close()
         self.cluster.drop(self.url)
@@ -243,7 +246,8 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 def test_random_histories_agree_with_the_model(cluster: Cluster) -> None:
-    machine = type("Machine", (LedgerMachine,), {"cluster": cluster})
+    settled: list[int] = []
+    machine = type("Machine", (LedgerMachine,), {"cluster": cluster, "settled": settled})
     run_state_machine_as_test(
         machine,
         settings=settings(
@@ -253,6 +257,7 @@ def test_random_histories_agree_with_the_model(cluster: Cluster) -> None:
             suppress_health_check=[HealthCheck.too_slow],
         ),
     )
+    assert sum(settled) > 0
 
 
 def test_a_broken_invariant_of_the_books_raises(fresh_database_url: str) -> None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 from uuid import UUID, uuid4
 
 import hypothesis.strategies as st
@@ -68,6 +68,8 @@ class ReceiptMachine(RuleBasedStateMachine):
     """Plays one history. `cluster` is set by the test."""
 
     cluster: Cluster
+    logged: ClassVar[list[int]]
+    """Entries of the log that each history made."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,6 +83,7 @@ class ReceiptMachine(RuleBasedStateMachine):
         self.rotations = 0
 
     def teardown(self) -> None:
+        self.logged.append(self.books.one("SELECT count(*) AS n FROM offpeak.log_entry").n)
         self.run(self.database.dispose())
         self.runner.close()
         self.books.connection.close()
@@ -262,7 +265,8 @@ class ReceiptMachine(RuleBasedStateMachine):
 
 @pytest.mark.timeout(600)
 def test_records_are_sealed_once_proved_for_good_and_summed_alike(cluster: Cluster) -> None:
-    machine = type("Machine", (ReceiptMachine,), {"cluster": cluster})
+    logged: list[int] = []
+    machine = type("Machine", (ReceiptMachine,), {"cluster": cluster, "logged": logged})
     run_state_machine_as_test(
         machine,
         settings=settings(
@@ -273,3 +277,4 @@ def test_records_are_sealed_once_proved_for_good_and_summed_alike(cluster: Clust
             phases=[Phase.generate],  # a step is a process's work: shrinking takes minutes
         ),
     )
+    assert sum(logged) > len(logged)  # more than each log's own beginning

@@ -271,4 +271,6 @@ def test_any_text_that_is_signed_is_read_back(text: str) -> None:
 def test_junk_is_refused_as_a_note_or_is_one(junk: bytes) -> None:
     for data in (junk, sign_note(TEXT, [LOG]) + junk, junk + sign_note(TEXT, [LOG])):
         with contextlib.suppress(BadNote):
-            Note.parse(data).signers([LOG.verifier])
+            note = Note.parse(data)
+            assert data.startswith(note.text.encode())
+            assert not note.signers([LOG.verifier]) or note.text == TEXT

@@ -142,7 +142,9 @@ def test_an_authorization_for_anything_else_is_a_mismatch(field: str, value: obj
 def test_validity_and_nonce_are_the_buyers_to_choose() -> None:
     given = presented()
     changed = replace(given.authorization, valid_after=0, deadline=2**60, nonce=b"\x09" * 32)
-    check(replace(given, authorization=changed, signature=BUYER.sign(changed.digest(DOMAIN))))
+    chosen = replace(given, authorization=changed, signature=BUYER.sign(changed.digest(DOMAIN)))
+    check(chosen)
+    assert (chosen.authorization.deadline, chosen.authorization.valid_after) == (2**60, 0)
 
 
 def test_only_the_payer_can_accept() -> None:

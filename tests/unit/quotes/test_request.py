@@ -76,9 +76,17 @@ def test_the_document_and_the_decoder_take_and_refuse_the_same(extra: dict[str, 
     assert taken == documented
 
 
+def is_taken(schema: dict[str, object]) -> bool:
+    try:
+        check_response_format(with_schema(schema))
+    except BadSchema:
+        return False
+    return True
+
+
 @pytest.mark.parametrize("schema", ENFORCED.values(), ids=ENFORCED)
 def test_a_valid_schema_is_taken(schema: dict[str, object]) -> None:
-    check_response_format(with_schema(schema))
+    assert is_taken(schema)
 
 
 @pytest.mark.parametrize(

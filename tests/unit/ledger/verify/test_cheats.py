@@ -15,8 +15,8 @@ from ledger.quote import Quote
 from ledger.usage import NO_RECORD, Outcome, UsageRecord
 from ledger.verify.verdict import Step
 from tests.receipt_world import AUTHORIZATIONS, MAX_CHARGE, Edits, World
-from tests.unit.ledger.verify.checking import assert_refused, assert_verified, verdict_on
 from tests.unit.ledger.verify.checking import policy as policy_of
+from tests.unit.ledger.verify.checking import refusal, verdict_on
 
 OTHER_TOKEN = parse_address("0x1111111111111111111111111111111111111111")
 
@@ -266,7 +266,7 @@ def test_what_should_not_have_been_signed_is_refused(cheat: Cheat) -> None:
     cheating = World()
     job = cheating.job("alice", edits=cheat.edits)
     cheating.seal()
-    assert_refused(verdict_on(cheating.receipt(job)), cheat.step, cheat.word)
+    assert refusal(verdict_on(cheating.receipt(job)), cheat.word) == cheat.step
 
 
 def test_more_output_billed_than_the_agent_counted_is_refused() -> None:
@@ -277,7 +277,7 @@ def test_more_output_billed_than_the_agent_counted_is_refused() -> None:
 
     job = cheating.job("alice", edits=Edits(record=more))
     cheating.seal()
-    assert_refused(verdict_on(cheating.receipt(job)), Step.STATEMENT, "outputTokens")
+    assert refusal(verdict_on(cheating.receipt(job)), "outputTokens") == Step.STATEMENT
 
 
 def at_maximum(maximum: int) -> World:
@@ -298,8 +298,8 @@ def at_maximum(maximum: int) -> World:
 
 def test_a_charge_at_the_maximum_is_fine_and_above_it_is_refused() -> None:
     fine, dear = at_maximum(7_660), at_maximum(7_659)
-    assert_verified(verdict_on(fine.receipt(fine.jobs[0])))
-    assert_refused(verdict_on(dear.receipt(dear.jobs[0])), Step.QUOTE, "above 7659")
+    assert refusal(verdict_on(fine.receipt(fine.jobs[0]))) is None
+    assert refusal(verdict_on(dear.receipt(dear.jobs[0])), "above 7659") == Step.QUOTE
 
 
 HEADERS = {
@@ -321,7 +321,7 @@ def test_a_header_that_leaves_no_room_for_the_record_is_refused(name: str) -> No
     cheating.job("bob")
     change: Callable[[BatchHeader], BatchHeader] = HEADERS[name]
     cheating.seal(change)
-    assert_refused(verdict_on(cheating.receipt(job)), Step.HEADER)
+    assert refusal(verdict_on(cheating.receipt(job))) == Step.HEADER
 
 
 def test_a_batch_of_one_has_the_sums_of_its_record() -> None:
@@ -339,7 +339,7 @@ def test_a_batch_of_one_has_the_sums_of_its_record() -> None:
             ),
         )
     )
-    assert_refused(verdict_on(cheating.receipt(job)), Step.HEADER, "only record")
+    assert refusal(verdict_on(cheating.receipt(job)), "only record") == Step.HEADER
 
 
 def test_a_correction_above_the_original_charge_is_refused() -> None:
@@ -353,8 +353,8 @@ def test_a_correction_above_the_original_charge_is_refused() -> None:
         edits=Edits(record=lambda r: replace(r, charge_nano=Nano(r.held_nano + 1))),
     )
     cheating.seal()
-    assert_verified(verdict_on(cheating.receipt(same)))
-    assert_refused(verdict_on(cheating.receipt(bad)), Step.ARITHMETIC, "within hold")
+    assert refusal(verdict_on(cheating.receipt(same))) is None
+    assert refusal(verdict_on(cheating.receipt(bad)), "within hold") == Step.ARITHMETIC
 
 
 def test_a_correction_names_what_it_corrects() -> None:
@@ -364,7 +364,7 @@ def test_a_correction_names_what_it_corrects() -> None:
         original, charge=0, edits=Edits(record=lambda r: replace(r, corrects_record=NO_RECORD))
     )
     cheating.seal()
-    assert_refused(verdict_on(cheating.receipt(bad)), Step.ARITHMETIC, "only a correction")
+    assert refusal(verdict_on(cheating.receipt(bad)), "only a correction") == Step.ARITHMETIC
 
 
 def test_signatures_of_another_chain_or_contract_count_for_nothing() -> None:
@@ -378,4 +378,4 @@ def test_signatures_of_another_chain_or_contract_count_for_nothing() -> None:
     ):
         new = "31338" if word == "31337" else OTHER_TOKEN
         text = there.policy().replace(str(word), new)
-        assert_refused(verdict_on(there.receipt(job), policy_of(text)), step)
+        assert refusal(verdict_on(there.receipt(job), policy_of(text))) == step

@@ -12,7 +12,7 @@ from ledger.verify.exits import Exit
 from ledger.verify.heads import ConsistencyProof, KnownHeads
 from ledger.verify.verdict import Result, Step
 from tests.receipt_world import World
-from tests.unit.ledger.verify.checking import assert_refused, assert_verified, verdict_on, world
+from tests.unit.ledger.verify.checking import refusal, verdict_on, world
 
 
 def long_log() -> World:
@@ -75,13 +75,13 @@ def test_a_log_that_took_an_entry_back_is_refused() -> None:
     job = rewritten.job()
     rewritten.seal()
     receipt = rewritten.receipt(job)
-    assert_verified(verdict_on(receipt))
+    assert refusal(verdict_on(receipt)) is None
     forked = verdict_on(receipt, known=KnownHeads(LOG.head(3), []))
-    assert_refused(forked, Step.CONSISTENCY, "evidence")
+    assert refusal(forked, "evidence") == Step.CONSISTENCY
     shorter = verdict_on(
         receipt, known=KnownHeads(LOG.head(2), [ConsistencyProof(2, 3, LOG.consistency(2, 3))])
     )
-    assert_refused(shorter, Step.CONSISTENCY, "does not hold")
+    assert refusal(shorter, "does not hold") == Step.CONSISTENCY
 
 
 def test_a_missing_proof_leaves_the_receipt_unchecked_and_not_invalid() -> None:

@@ -15,10 +15,9 @@ from ledger.verify.steps import Asked
 from ledger.verify.verdict import Result, Step, Verdict
 from tests.receipt_world import NOW, Edits, World, secret, small_world
 from tests.unit.ledger.verify.checking import (
-    assert_refused,
-    assert_verified,
     good,
     policy,
+    refusal,
     subject,
     verdict_on,
     world,
@@ -35,7 +34,7 @@ def test_receipts_from_before_and_after_a_rotation_verify_with_one_policy() -> N
         if job in world().waiting:
             assert verdict.exit is Exit.PENDING
         else:
-            assert_verified(verdict)
+            assert refusal(verdict) is None
 
 
 def test_every_outcome_is_among_the_receipts_that_verify() -> None:
@@ -45,7 +44,7 @@ def test_every_outcome_is_among_the_receipts_that_verify() -> None:
 def test_a_receipt_fetched_before_a_rotation_verifies_afterwards() -> None:
     job = world().batches[0].jobs[0]
     for size in range(2, 6):
-        assert_verified(verdict_on(world().receipt(job, size)))
+        assert refusal(verdict_on(world().receipt(job, size))) is None
 
 
 def test_three_rotations_are_followed_and_old_receipts_still_hold() -> None:
@@ -56,7 +55,7 @@ def test_three_rotations_are_followed_and_old_receipts_still_hold() -> None:
         log.seal()
         log.rotate()
     for job in jobs:
-        assert_verified(verdict_on(log.receipt(job)))
+        assert refusal(verdict_on(log.receipt(job))) is None
 
 
 def test_a_policy_may_start_from_a_later_key() -> None:
@@ -64,24 +63,24 @@ def test_a_policy_may_start_from_a_later_key() -> None:
         world().policy().replace(str(world().signer(0).verifier), str(world().signer(1).verifier))
     )
     for job in (subject(), world().batches[0].jobs[0]):
-        assert_verified(verdict_on(world().receipt(job), policy(text)))
+        assert refusal(verdict_on(world().receipt(job), policy(text))) is None
 
 
 def test_key_entries_before_the_first_trusted_one_are_not_needed() -> None:
     receipt = good()
-    assert_verified(verdict_on(replace(receipt, keys=receipt.keys[1:])))
+    assert refusal(verdict_on(replace(receipt, keys=receipt.keys[1:]))) is None
 
 
 def test_a_policy_of_another_key_refuses() -> None:
     stranger = NoteSigner(world().origin, secret("stranger")).verifier
     text = world().policy().replace(str(world().signer(0).verifier), str(stranger))
-    assert_refused(verdict_on(good(), policy(text)), Step.KEYS, "of the policy")
+    assert refusal(verdict_on(good(), policy(text)), "of the policy") == Step.KEYS
 
 
 def test_a_policy_of_another_log_refuses() -> None:
     elsewhere = NoteSigner("elsewhere", secret("one checkpoint 0")).verifier
     text = world().policy().replace(str(world().signer(0).verifier), str(elsewhere))
-    assert_refused(verdict_on(good(), policy(text)), Step.KEYS)
+    assert refusal(verdict_on(good(), policy(text))) == Step.KEYS
 
 
 @pytest.mark.parametrize(
@@ -110,9 +109,9 @@ def test_a_retired_key_counts_for_nothing_from_there_on(
     )
     verdict = verdict_on(good(), policy(world().policy(f"retired {name} {place}")))
     if step is None:
-        assert_verified(verdict)
+        assert refusal(verdict) is None
     else:
-        assert_refused(verdict, step)
+        assert refusal(verdict) == step
 
 
 def test_a_stolen_old_key_can_make_a_log_but_not_for_a_policy_that_retires_it() -> None:
@@ -121,9 +120,9 @@ def test_a_stolen_old_key_can_make_a_log_but_not_for_a_policy_that_retires_it() 
         thief.job()
         thief.seal()
     receipt = thief.receipt(thief.jobs[-1])
-    assert_verified(verdict_on(receipt))
+    assert refusal(verdict_on(receipt)) is None
     retired = world().policy(f"retired {world().signer(0).verifier} 4")
-    assert_refused(verdict_on(receipt, policy(retired)), Step.CHECKPOINT)
+    assert refusal(verdict_on(receipt, policy(retired))) == Step.CHECKPOINT
 
 
 def test_an_old_record_key_counts_for_its_grace_and_no_longer() -> None:
@@ -133,11 +132,11 @@ def test_an_old_record_key_counts_for_its_grace_and_no_longer() -> None:
     late = log.job()  # signed by the old key, sealed after the rotation
     log.rotate(grace=1)
     log.seal()
-    assert_verified(verdict_on(log.receipt(late)))
+    assert refusal(verdict_on(log.receipt(late))) is None
     signed_by_old = Edits(recorded_by="one record 0", quoted_by="one record 0")
     later = log.job("bob", edits=signed_by_old)
     log.seal()
-    assert_refused(verdict_on(log.receipt(later)), Step.RECORD_SIGNATURE, "no record key")
+    assert refusal(verdict_on(log.receipt(later)), "no record key") == Step.RECORD_SIGNATURE
 
 
 def test_a_quote_of_the_key_before_still_counts_after_a_rotation() -> None:
@@ -147,15 +146,15 @@ def test_a_quote_of_the_key_before_still_counts_after_a_rotation() -> None:
     log.rotate()
     job = log.job("bob", edits=Edits(quoted_by="one record 0"))
     log.seal()
-    assert_verified(verdict_on(log.receipt(job)))
+    assert refusal(verdict_on(log.receipt(job))) is None
 
 
 def test_pinned_record_keys_are_the_only_ones() -> None:
     first, second = (world().record_key(number).address for number in (0, 1))
     pinned = policy(world().policy(f"record-key {checksum_address(second)}"))
-    assert_verified(verdict_on(good(), pinned))
+    assert refusal(verdict_on(good(), pinned)) is None
     wrong = policy(world().policy(f"record-key {first}"))
-    assert_refused(verdict_on(good(), wrong), Step.RECORD_SIGNATURE, "pin")
+    assert refusal(verdict_on(good(), wrong), "pin") == Step.RECORD_SIGNATURE
 
 
 def test_without_key_entries_the_policy_must_name_both_keys() -> None:
@@ -163,9 +162,9 @@ def test_without_key_entries_the_policy_must_name_both_keys() -> None:
     later = (
         world().policy().replace(str(world().signer(0).verifier), str(world().signer(1).verifier))
     )
-    assert_refused(verdict_on(bare, policy(later)), Step.RECORD_SIGNATURE, "pins no record key")
+    assert refusal(verdict_on(bare, policy(later)), "pins no record key") == Step.RECORD_SIGNATURE
     pinned = later + f"record-key {world().record_key(1).address}\n"
-    assert_verified(verdict_on(bare, policy(pinned)))
+    assert refusal(verdict_on(bare, policy(pinned))) is None
 
 
 def test_an_entry_of_another_kind_is_no_rotation() -> None:
@@ -174,7 +173,7 @@ def test_an_entry_of_another_kind_is_no_rotation() -> None:
     job = log.job()
     log.seal()
     keys = (KeyEntry(log.entries[0][1], log.log_proof(0)),)
-    assert_refused(verdict_on(replace(log.receipt(job), keys=keys)), Step.KEY_ENTRIES)
+    assert refusal(verdict_on(replace(log.receipt(job), keys=keys))) == Step.KEY_ENTRIES
 
 
 def witness(number: int) -> NoteSigner:
@@ -207,9 +206,9 @@ def test_a_quorum_of_witnesses_must_have_cosigned(
     receipt = log.receipt(log.batches[2].jobs[0], checkpoint=note)
     verdict = verdict_on(receipt, policy(log.policy(*GROUP, f"quorum {quorum}")))
     if fine:
-        assert_verified(verdict)
+        assert refusal(verdict) is None
     else:
-        assert_refused(verdict, Step.WITNESSES, "too few")
+        assert refusal(verdict, "too few") == Step.WITNESSES
 
 
 def test_a_witness_alone_is_no_log() -> None:
@@ -217,7 +216,7 @@ def test_a_witness_alone_is_no_log() -> None:
     head = Checkpoint(log.origin, log.head())
     receipt = log.receipt(log.batches[2].jobs[0], checkpoint=head.sign([witness(1)]))
     verdict = verdict_on(receipt, policy(log.policy(*GROUP, "quorum W1")))
-    assert_refused(verdict, Step.CHECKPOINT)
+    assert refusal(verdict) == Step.CHECKPOINT
 
 
 def test_a_false_cosignature_of_a_known_witness_is_refused() -> None:
@@ -231,7 +230,7 @@ def test_a_false_cosignature_of_a_known_witness_is_refused() -> None:
         checkpoint=note.replace(encoded, encoded[:8] + other[8:]).encode(),
     )
     verdict = verdict_on(receipt, policy(log.policy(*GROUP, "quorum none")))
-    assert_refused(verdict, Step.CHECKPOINT)
+    assert refusal(verdict) == Step.CHECKPOINT
 
 
 def test_a_pending_receipt_says_so_and_is_overdue_only_when_fresh_and_late() -> None:
@@ -259,7 +258,7 @@ def test_a_pending_receipt_without_keys_is_no_evidence_of_a_breach() -> None:
 def test_a_pending_record_by_an_unknown_key_is_refused() -> None:
     log = World()
     job = log.job(edits=Edits(recorded_by="stranger"))
-    assert_refused(verdict_on(log.receipt(job)), Step.RECORD_SIGNATURE)
+    assert refusal(verdict_on(log.receipt(job))) == Step.RECORD_SIGNATURE
 
 
 def test_an_anchor_that_is_asked_for_is_not_there_yet() -> None:
