@@ -108,11 +108,9 @@ def build_gateway(settings: Settings) -> Gateway:
     ids = IdSource(now_ms=unix_ms, random_bytes=os.urandom)
     catalogue = Catalogue()
     counter = PromptCounter(catalogue, max_prompt_tokens=settings.max_prompt_tokens)
-    quotes = QuoteService(
-        QuoteSources(catalogue, counter, market, ids, os.urandom),
-        quote_terms(settings),
-        key=SigningKey(settings.signing_key_bytes()),
-    )
+    sources = QuoteSources(catalogue, counter, market, ids, os.urandom)
+    key = SigningKey(settings.signing_key_bytes())
+    quotes = QuoteService(sources, quote_terms(settings), key=key)
     wakes = Wakes(valkey)
     waiters = JobWaiters(database, wakes)
     records = record_service_of(settings, database)
@@ -126,14 +124,7 @@ def build_gateway(settings: Settings) -> Gateway:
             market=market,
             speed_limits=speed_limits(settings),
         ),
-        DispatchNeeds(
-            records=records,
-            waiters=waiters,
-            metrics=DispatchMetrics(metrics.registry),
-            ids=ids,
-            settle_queue_length=settings.settle_queue_length,
-            drain_seconds=settings.drain_seconds,
-        ),
+        dispatch_needs(settings, records, waiters, metrics, ids),
     )
     admission = admission_of(settings, database, cipher)
     wallets = WalletService(database, token=lower_address(settings.token_address))
@@ -160,6 +151,24 @@ def build_gateway(settings: Settings) -> Gateway:
         admission=admission,
         requests=requests,
         readiness=ReadinessService(database, valkey, head=head_revision()),
+    )
+
+
+def dispatch_needs(
+    settings: Settings,
+    records: RecordService,
+    waiters: JobWaiters,
+    metrics: Metrics,
+    ids: IdSource,
+) -> DispatchNeeds:
+    """Return what running and settling attempts needs besides its parts."""
+    return DispatchNeeds(
+        records=records,
+        waiters=waiters,
+        metrics=DispatchMetrics(metrics.registry),
+        ids=ids,
+        settle_queue_length=settings.settle_queue_length,
+        drain_seconds=settings.drain_seconds,
     )
 
 

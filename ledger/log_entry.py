@@ -16,6 +16,7 @@ from ledger.errors import BadAddress, BadEntry
 from ledger.hashing import require_32_bytes, sha256
 from ledger.merkle import leaf_hash
 from ledger.money import MAX_NANO, Nano
+from ledger.note import Note, require_name
 from ledger.strict_json import (
     bytes_of,
     integer_of,
@@ -72,6 +73,24 @@ def entry_leaf_hash(kind: EntryKind, entry: bytes) -> bytes:
 def record_leaf_hash(digest: bytes, signature: bytes) -> bytes:
     """The Merkle leaf hash of a signed record, 32 bytes."""
     return leaf_hash(record_leaf(digest, signature))
+
+
+def signed_text(tag: str, origin: str, body: bytes) -> str:
+    """The text of a signed entry: its tag, the log's origin and an RFC 8785 body, a line each."""
+    return f"{tag}\n{origin}\n{body.decode()}\n"
+
+
+def read_signed_text(note: Note, tag: str, *, what: str) -> tuple[str, dict[str, object]]:
+    """The log's origin and the body that `signed_text` wrote into a note.
+
+    Raises:
+        BadEntry: another form.
+        BadNote: the origin cannot be one.
+    """
+    lines = note.text.split("\n")
+    if len(lines) != 4 or lines[0] != tag:
+        raise BadEntry(what, f"not three lines from {tag}")
+    return require_name(lines[1]), parse_canonical(lines[2].encode(), what=what)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

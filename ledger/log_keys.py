@@ -15,13 +15,13 @@ from typing import Final, Self
 
 from ledger.encoding import Address, canonical_json, checksum_address, parse_address
 from ledger.errors import BadAddress, BadEntry, BadNote
+from ledger.log_entry import read_signed_text, signed_text
 from ledger.merkle import LogIndex
-from ledger.note import ED25519, Note, NoteSigner, VerifierKey, require_name, sign_note
+from ledger.note import ED25519, Note, NoteSigner, VerifierKey, sign_note
 from ledger.strict_json import (
     integer_of,
     list_of,
     object_of,
-    parse_canonical,
     require_members,
     text_of,
 )
@@ -85,7 +85,7 @@ class KeyTable:
         table = canonical_json(
             {"version": str(TABLE_VERSION), "keys": [key.message() for key in self.keys]}
         )
-        return f"{ROTATION_LINE}\n{self.origin}\n{table.decode()}\n"
+        return signed_text(ROTATION_LINE, self.origin, table)
 
     def sign(self, signers: Iterable[NoteSigner]) -> bytes:
         """The rotation entry's bytes. The old checkpoint key signs first, then the new one."""
@@ -99,16 +99,13 @@ class KeyTable:
             BadEntry: another form.
             BadNote: a key or name of another form.
         """
-        lines = note.text.split("\n")
-        if len(lines) != 4 or lines[0] != ROTATION_LINE:
-            raise BadEntry("key-rotation", f"not three lines from {ROTATION_LINE}")
-        given = parse_canonical(lines[2].encode(), what="key-rotation")
+        origin, given = read_signed_text(note, ROTATION_LINE, what="key-rotation")
         require_members(given, "version", "keys", what="key-rotation")
         if integer_of(given["version"], "key-rotation.version") != TABLE_VERSION:
             raise BadEntry("key-rotation.version", "not 1")
         listed = list_of(given["keys"], "key-rotation.keys", limit=MAX_KEYS)
         keys = tuple(_key(each, f"key-rotation.keys[{n}]") for n, each in enumerate(listed))
-        table = cls(require_name(lines[1]), keys)
+        table = cls(origin, keys)
         _require_one_at_a_time(table)
         return table
 

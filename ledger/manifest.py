@@ -11,14 +11,19 @@ from typing import Final, Self
 
 from ledger.encoding import canonical_json
 from ledger.errors import BadEntry
-from ledger.log_entry import MAX_ASSETS, AssetSums, require_order
-from ledger.note import Note, NoteSigner, require_name, sign_note
+from ledger.log_entry import (
+    MAX_ASSETS,
+    AssetSums,
+    read_signed_text,
+    require_order,
+    signed_text,
+)
+from ledger.note import Note, NoteSigner, sign_note
 from ledger.strict_json import (
     bytes_of,
     integer_of,
     list_of,
     object_of,
-    parse_canonical,
     require_members,
     text_of,
 )
@@ -101,7 +106,7 @@ class ExportManifest:
 
     def text(self) -> str:
         """The three lines that are signed."""
-        return f"{MANIFEST_LINE}\n{self.origin}\n{self.encode().decode()}\n"
+        return signed_text(MANIFEST_LINE, self.origin, self.encode())
 
     def sign(self, signers: Iterable[NoteSigner]) -> bytes:
         """The log entry: the manifest as a signed note."""
@@ -115,10 +120,7 @@ class ExportManifest:
             BadEntry: another form, or figures that cannot go together.
             BadNote: the origin cannot be one.
         """
-        lines = note.text.split("\n")
-        if len(lines) != 4 or lines[0] != MANIFEST_LINE:
-            raise BadEntry("manifest", f"not three lines from {MANIFEST_LINE}")
-        given = parse_canonical(lines[2].encode(), what="manifest")
+        origin, given = read_signed_text(note, MANIFEST_LINE, what="manifest")
         require_members(given, *_MEMBERS, what="manifest")
 
         def number(name: str) -> int:
@@ -133,7 +135,7 @@ class ExportManifest:
         files = list_of(given["files"], "manifest.files", limit=MAX_FILES)
         filters = object_of(given["filters"], "manifest.filters")
         manifest = cls(
-            origin=require_name(lines[1]),
+            origin=origin,
             format=text_of(given["format"], "manifest.format"),
             from_at=number("from"),
             to_at=number("to"),

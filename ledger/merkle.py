@@ -3,7 +3,8 @@
 A leaf is hashed behind a byte 0x00, two children behind 0x01, so no inner node passes as a leaf.
 A left subtree is the largest power of two below its parent's size; nothing is ever doubled.
 
-* `Tree` holds all hashes of a tree of fixed size: a batch, proofs for each of its leaves.
+* `Tree` holds all hashes of a tree of fixed size: a batch, proofs for each of its leaves;
+  `RootBuilder` makes the root of leaves that nobody keeps.
 * `inclusion_ranges`, `consistency_ranges` and `range_hash` make proofs for any size of a growing
   tree from its stored complete nodes, reading O(log n) of them.
 * `verify_inclusion`, `verify_consistency` need nothing but their arguments.
@@ -100,6 +101,29 @@ class Tree:
                 path.append(level[sibling])
             index >>= 1
         return tuple(path)
+
+
+class RootBuilder:
+    """The root of a tree from its leaves in order, keeping one hash a level."""
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._peaks: list[bytes] = []
+
+    def add(self, leaf: bytes) -> None:
+        """Take the next leaf's hash."""
+        found, size = leaf, self._size
+        while size % 2:
+            found, size = node_hash(self._peaks.pop(), found), size >> 1
+        self._peaks.append(found)
+        self._size += 1
+
+    def root(self) -> bytes:
+        """The root over what was taken, at least one leaf."""
+        found = self._peaks[-1]
+        for peak in self._peaks[-2::-1]:
+            found = node_hash(peak, found)
+        return found
 
 
 def inclusion_ranges(index: int, size: int) -> list[Range]:

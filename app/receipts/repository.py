@@ -1,14 +1,12 @@
 """Queries on usage records inside one transaction."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
-from sqlalchemy import Select, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.calls import SqlRead, SqlScalar
-from app.db.tables import correction, job, request_authorization, usage_record
 from app.receipts.record import StoredRecord
 from ledger.encoding import Address
 from ledger.money import Nano
@@ -16,32 +14,19 @@ from ledger.money import Nano
 STORE_SIGNATURES = SqlScalar(
     "store_signatures", {"record": "uuid[]", "key_id": "text", "signature": "bytea[]"}
 )
-RECORDS: Select[tuple[object, ...]] = (
-    select(
-        usage_record,
-        correction.c.corrects,
-        request_authorization.c.payer,
-        request_authorization.c.quote_digest,
-        request_authorization.c.request_digest,
-        request_authorization.c.digest.label("accept_digest"),
-        job.c.model_revision,
-        job.c.input_rate,
-        job.c.output_rate,
-        job.c.per_request,
-        job.c.asset,
-    )
-    .outerjoin(correction, correction.c.record_id == usage_record.c.record_id)
-    .join(job, job.c.id == func.coalesce(correction.c.job_id, usage_record.c.record_id))
-    .join(request_authorization, request_authorization.c.digest == job.c.authorization_digest)
-)
-BY_ID = SqlRead(
-    "SELECT u.*, c.corrects, a.payer, a.quote_digest, a.request_digest, a.digest AS accept_digest,"
+RECORD_COLUMNS: LiteralString = (
+    "u.*, c.corrects, a.payer, a.quote_digest, a.request_digest, a.digest AS accept_digest,"
     " j.model_revision, j.input_rate, j.output_rate, j.per_request, j.asset"
-    " FROM offpeak.usage_record u LEFT JOIN offpeak.correction c ON c.record_id = u.record_id"
+)
+"""What `stored_record` reads, of `RECORD_TABLES`."""
+RECORD_TABLES: LiteralString = (
+    "offpeak.usage_record u LEFT JOIN offpeak.correction c ON c.record_id = u.record_id"
     " JOIN offpeak.job j ON j.id = coalesce(c.job_id, u.record_id)"
     " JOIN offpeak.request_authorization a ON a.digest = j.authorization_digest"
-    " WHERE u.record_id = ANY(%(ids)b::uuid[])"
 )
+_RECORDS: LiteralString = "SELECT " + RECORD_COLUMNS + " FROM " + RECORD_TABLES
+BY_ID = SqlRead(_RECORDS + " WHERE u.record_id = ANY(%(ids)b::uuid[])")
+UNSIGNED = SqlRead(_RECORDS + " WHERE u.signature IS NULL ORDER BY u.record_id LIMIT %(limit)b")
 
 
 class ReceiptRepository:
@@ -57,9 +42,7 @@ class ReceiptRepository:
 
     async def unsigned(self, *, limit: int) -> list[StoredRecord]:
         """Return the oldest records without a signature."""
-        query = RECORDS.where(usage_record.c.signature.is_(None))
-        found = await self._tx.execute(query.order_by(usage_record.c.record_id).limit(limit))
-        return [stored_record(row) for row in found]
+        return [stored_record(row) for row in await UNSIGNED.rows(self._tx, {"limit": limit})]
 
     async def store_signatures(self, key_id: str, signed: Sequence[tuple[UUID, bytes]]) -> int:
         """Store signatures of one key where there is none yet; return how many."""

@@ -16,7 +16,7 @@ from ledger.log_entry import (
     sums_of,
 )
 from ledger.manifest import ExportManifest
-from ledger.merkle import LogIndex, node_hash
+from ledger.merkle import LogIndex, RootBuilder
 from ledger.signing import recover
 from ledger.usage import UsageRecord
 from ledger.verify import trust
@@ -24,29 +24,6 @@ from ledger.verify.agreement import check_record
 from ledger.verify.documents import read_record
 from ledger.verify.errors import Refused
 from ledger.verify.export_log import ExportedLog
-
-
-class RootBuilder:
-    """The root of a tree from its leaves in order, keeping one hash a level."""
-
-    def __init__(self) -> None:
-        self._size = 0
-        self._peaks: list[bytes] = []
-
-    def add(self, leaf: bytes) -> None:
-        """Take the next leaf's hash."""
-        found, size = leaf, self._size
-        while size % 2:
-            found, size = node_hash(self._peaks.pop(), found), size >> 1
-        self._peaks.append(found)
-        self._size += 1
-
-    def root(self) -> bytes:
-        """The root over what was taken, at least one leaf."""
-        found = self._peaks[-1]
-        for peak in self._peaks[-2::-1]:
-            found = node_hash(peak, found)
-        return found
 
 
 @dataclass(slots=True)

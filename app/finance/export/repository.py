@@ -16,7 +16,7 @@ from app.finance.export.errors import ExportContradicts
 from app.finance.export.rows import AccountRow, BatchPlace, Leaf, Party, RecordRow, TransferRow
 from app.finance.interval import Interval
 from app.receipts.record import usage_record_of
-from app.receipts.repository import stored_record
+from app.receipts.repository import RECORD_COLUMNS, RECORD_TABLES, stored_record
 from ledger.accounts import AccountKind
 from ledger.encoding import Address, Domain
 from ledger.errors import LedgerError
@@ -51,17 +51,12 @@ BATCHES: LiteralString = (
     " WHERE u.leaf_index < %(logged_end)s) ORDER BY r.number"
 )
 LEAVES: LiteralString = (
-    "SELECT u.*, b.booked_at >= %(start)s AND b.booked_at < %(end)s AS wanted, c.corrects,"
+    "SELECT " + RECORD_COLUMNS + ", j.release, j.region,"
+    " b.booked_at >= %(start)s AND b.booked_at < %(end)s AS wanted,"
     " floor(extract(epoch FROM b.booked_at))::bigint AS booked,"
     " (SELECT floor(extract(epoch FROM o.booked_at))::bigint FROM offpeak.booked_record o"
-    " WHERE o.record_id = c.corrects) AS corrected_at,"
-    " a.payer, a.quote_digest, a.request_digest, a.digest AS accept_digest, j.model_revision,"
-    " j.input_rate, j.output_rate, j.per_request, j.asset, j.release, j.region"
-    " FROM offpeak.usage_record u"
-    " LEFT JOIN offpeak.correction c ON c.record_id = u.record_id"
-    " JOIN offpeak.job j ON j.id = coalesce(c.job_id, u.record_id)"
-    " JOIN offpeak.request_authorization a ON a.digest = j.authorization_digest"
-    " JOIN offpeak.booked_record b ON b.record_id = u.record_id"
+    " WHERE o.record_id = c.corrects) AS corrected_at"
+    " FROM " + RECORD_TABLES + " JOIN offpeak.booked_record b ON b.record_id = u.record_id"
     " WHERE u.leaf_index >= %(first)s AND u.leaf_index < %(last)s ORDER BY u.leaf_index"
 )
 TRANSFERS: LiteralString = (

@@ -13,7 +13,6 @@ from app.finance.export.writer import Format
 from ledger.checkpoint import LogProof
 from ledger.encoding import canonical_json
 from ledger.export_evidence import RecordLine, parse_line
-from ledger.hashing import sha256
 from ledger.log_entry import record_leaf_hash
 from ledger.manifest import ExportManifest
 from ledger.merkle import LogIndex
@@ -346,18 +345,6 @@ async def test_the_command_tells_each_step_and_ends_with_its_code(
     (tmp_path / "out" / "records.csv").write_text("")
     assert main(["export", str(tmp_path / "out"), "--policy", str(trusted)]) == 1
     assert "INVALID" in capsys.readouterr().out
-
-
-def test_a_root_is_built_from_leaves_one_by_one() -> None:
-    from ledger.merkle import Tree  # noqa: PLC0415
-    from ledger.verify.export_evidence import RootBuilder  # noqa: PLC0415
-
-    for size in range(1, 71):
-        leaves = [sha256(bytes([n])) for n in range(size)]
-        builder = RootBuilder()
-        for leaf in leaves:
-            builder.add(leaf)
-        assert builder.root() == Tree(leaves).root
 
 
 def witness_line(witness: NoteSigner, note: bytes) -> bytes:

@@ -14,6 +14,7 @@ from ledger.merkle import (
     EMPTY_ROOT,
     Node,
     Range,
+    RootBuilder,
     Tree,
     TreeHead,
     consistency_ranges,
@@ -59,6 +60,14 @@ NODES = stored_nodes(70)
 @pytest.mark.parametrize("size", range(71))
 def test_the_root_is_that_of_the_rfc(size: int) -> None:
     assert Tree(HASHES[:size]).root == by_the_book(LEAVES[:size])
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_root_is_built_from_leaves_one_by_one(size: int) -> None:
+    builder = RootBuilder()
+    for leaf in HASHES[:size]:
+        builder.add(leaf)
+    assert builder.root() == by_the_book(LEAVES[:size])
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -11,6 +11,7 @@ down_revision = "0002"
 def upgrade() -> None:
     create_request_authorization()
     create_job()
+    index_job()
     create_lease()
     create_usage_record()
     create_cost_entry()
@@ -95,6 +96,9 @@ def create_job() -> None:
         sa.UniqueConstraint("authorization_digest", name=op.f("uq_job_authorization_digest")),
         schema="offpeak",
     )
+
+
+def index_job() -> None:
     op.create_index("ix_job_account", "job", ["account_id", "id"], unique=False, schema="offpeak")
     op.create_index(
         "ix_job_content",
