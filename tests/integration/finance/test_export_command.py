@@ -15,21 +15,10 @@ from app.cli.exits import Exit
 from app.finance.export.writer import Format
 from tests.integration.cli.running import ROOT, invoked
 from tests.integration.finance.exporting import Exporter, policy, verify
-from tests.integration.receipts.conftest import DOMAIN, ORIGIN, seed
+from tests.integration.receipts.conftest import environment
 from tests.waiting import wait_until
 
 Export = Callable[..., Result]
-
-
-def environment(url: str) -> dict[str, str]:
-    return {
-        "OFFPEAK_DATABASE_URL": url,
-        "OFFPEAK_SIGNING_KEY": seed("record").hex(),
-        "OFFPEAK_CHECKPOINT_KEY": seed("log").hex(),
-        "OFFPEAK_LOG_ORIGIN": ORIGIN,
-        "OFFPEAK_CHAIN_ID": str(DOMAIN.chain_id),
-        "OFFPEAK_RECEIPT_ANCHOR_ADDRESS": DOMAIN.verifying_contract,
-    }
 
 
 @pytest.fixture

@@ -28,6 +28,18 @@ def seed(name: str) -> bytes:
     return sha256(f"OFFPEAK TEST key {name}, public, never fund it".encode())
 
 
+def environment(url: str, *, log_key: str = "log") -> dict[str, str]:
+    """Return what a command of the log's operator must have set."""
+    return {
+        "OFFPEAK_DATABASE_URL": url,
+        "OFFPEAK_SIGNING_KEY": seed("record").hex(),
+        "OFFPEAK_CHECKPOINT_KEY": seed(log_key).hex(),
+        "OFFPEAK_LOG_ORIGIN": ORIGIN,
+        "OFFPEAK_CHAIN_ID": str(DOMAIN.chain_id),
+        "OFFPEAK_RECEIPT_ANCHOR_ADDRESS": DOMAIN.verifying_contract,
+    }
+
+
 def terms(*, log_key: str = "log", record_key: str = "record") -> LogTerms:
     signer = RecordSigner(seed(record_key), DOMAIN)
     return LogTerms(NoteSigner(ORIGIN, seed(log_key)), Address(signer.key_id), DOMAIN)
