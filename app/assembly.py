@@ -39,6 +39,7 @@ from app.receipts.sequencer import LogTerms, Sequencer
 from app.receipts.service import RecordService
 from app.requests.service import RequestParts, RequestService, RequestTerms
 from app.wallets.service import WalletService
+from app.wallets.signatures import WalletSignatures
 from ledger.authorization import authorization_domain
 from ledger.encoding import Address, Domain
 from ledger.money import parse_amount
@@ -61,6 +62,7 @@ class Gateway:
     market: MarketService
     quotes: QuoteService
     wallets: WalletService
+    signatures: WalletSignatures
     wakes: Wakes
     waiters: JobWaiters
     records: RecordService
@@ -128,8 +130,18 @@ def build_gateway(settings: Settings) -> Gateway:
     )
     admission = admission_of(settings, database, cipher)
     wallets = WalletService(database, token=lower_address(settings.token_address))
+    signatures = WalletSignatures()
     requests = RequestService(
-        RequestParts(database, cipher, admission, market, dispatch.dispatcher, waiters, records),
+        RequestParts(
+            database,
+            cipher,
+            admission,
+            market,
+            dispatch.dispatcher,
+            waiters,
+            records,
+            signatures,
+        ),
         RequestTerms(quotes.key, wallets.token),
     )
     return Gateway(
@@ -142,6 +154,7 @@ def build_gateway(settings: Settings) -> Gateway:
         market=market,
         quotes=quotes,
         wallets=wallets,
+        signatures=signatures,
         wakes=wakes,
         waiters=waiters,
         records=records,

@@ -25,6 +25,7 @@ from app.requests import endpoints as requests_endpoints
 from app.requests import listing as requests_listing
 from app.requests.endpoints import PostRequest
 from app.wallets import endpoints as wallets_endpoints
+from app.wallets.read_access import ReadGate
 
 log = structlog.get_logger()
 
@@ -55,6 +56,7 @@ def build_app(settings: Settings) -> FastAPI:
     app.state.catalogue = gateway.catalogue
     app.state.market = gateway.market
     app.state.wallets = gateway.wallets
+    app.state.read_gate = ReadGate(gateway.domain, gateway.signatures)
     app.state.requests = gateway.requests
     app.state.job_listing = requests_listing.JobListing(gateway.database, gateway.token)
     app.state.receipts = gateway.receipts

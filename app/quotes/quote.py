@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from app.quotes.errors import QuoteForged, RequestMismatch
-from app.wallets.signatures import check_signature
 from ledger.authorization import NO_DELEGATION, RequestAuthorization
 from ledger.commitment import request_digest
 from ledger.encoding import Address, Domain, uuid_bytes32
@@ -132,7 +131,7 @@ class Presented:
 
 @dataclass(frozen=True, slots=True)
 class CheckedAcceptance:
-    """An acceptance whose three parts agree and whose two signatures are right."""
+    """An acceptance whose three parts agree under a quote of ours; its signer is checked apart."""
 
     presented: Presented
     quote_digest: bytes
@@ -169,15 +168,14 @@ class QuoteKey:
     issued: IssuedQuotes
 
 
-def verify_acceptance(presented: Presented, key: QuoteKey) -> CheckedAcceptance:
-    """Return the acceptance with its digests.
+def check_acceptance(presented: Presented, key: QuoteKey) -> CheckedAcceptance:
+    """Return the acceptance with its digests; its payer's signature is still to be checked.
 
     The quote is checked first: nothing that it says is used before its signature is known good.
 
     Raises:
         QuoteForged: not signed by our key under our domain.
         RequestMismatch: request or authorization differ from the quote.
-        BadSignature, WrongSigner, ContractWalletUnsupported: the payer did not sign.
     """
     quote_digest = check_quote(presented.quote, presented.quote_signature, key)
     asked = request_digest(presented.salt, presented.request_canonical)
@@ -185,7 +183,6 @@ def verify_acceptance(presented: Presented, key: QuoteKey) -> CheckedAcceptance:
         raise RequestMismatch(field="request")
     check_authorization(presented.authorization, SignedQuote(presented.quote, quote_digest, b""))
     digest = presented.authorization.digest(key.domain)
-    check_signature(digest, presented.signature, signer=presented.authorization.payer)
     return CheckedAcceptance(presented, quote_digest, digest)
 
 

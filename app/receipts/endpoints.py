@@ -18,9 +18,8 @@ from app.receipts.schemas import (
     ReceiptLineOut,
     ReceiptPageOut,
 )
-from app.wallets.endpoints import ReadHeader, authorization_domain_of
-from app.wallets.read_access import check_read_access
-from ledger.encoding import Domain
+from app.wallets.endpoints import ReadHeader, read_gate
+from app.wallets.read_access import ReadGate
 from ledger.log_entry import EntryKind
 from ledger.merkle import MAX_TREE_SIZE, LogIndex
 from ledger.money import Nano, format_amount
@@ -74,11 +73,11 @@ Log = Annotated[LogReader, Depends(log_reader)]
 async def get_receipt(
     record_id: Annotated[str, Path(description="`job_` and a UUID.", max_length=64)],
     receipts: Annotated[ReceiptService, Depends(receipt_service)],
-    domain: Annotated[Domain, Depends(authorization_domain_of)],
+    gate: Annotated[ReadGate, Depends(read_gate)],
     authorization: ReadHeader = None,
 ) -> Response:
     """Return the signing wallet's receipt of a job; read access of scope `receipts`."""
-    payer = check_read_access(authorization, scope="receipts", now=utc_now(), domain=domain)
+    payer = await gate.payer(authorization, scope="receipts", now=utc_now())
     record = parse_id(IdPrefix.JOB, record_id)
     body = await receipts.receipt(record, payer=payer)
     named = f'attachment; filename="{record_id}.receipt.json"'
@@ -89,7 +88,7 @@ async def get_receipt(
 @router.get("/receipts", tags=["receipts"])
 async def list_receipts(
     receipts: Annotated[ReceiptService, Depends(receipt_service)],
-    domain: Annotated[Domain, Depends(authorization_domain_of)],
+    gate: Annotated[ReadGate, Depends(read_gate)],
     after: Annotated[
         int, Query(ge=0, le=2**62, description="Only records after this payer_seq.")
     ] = 0,
@@ -97,7 +96,7 @@ async def list_receipts(
     authorization: ReadHeader = None,
 ) -> ReceiptPageOut:
     """List the signing wallet's records in their order, so that it sees gaps by itself."""
-    payer = check_read_access(authorization, scope="receipts", now=utc_now(), domain=domain)
+    payer = await gate.payer(authorization, scope="receipts", now=utc_now())
     lines = await receipts.page(payer, after=after, limit=limit + 1)
     shown = lines[:limit]
     more = shown[-1].payer_seq if len(lines) > limit else None

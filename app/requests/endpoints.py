@@ -17,11 +17,11 @@ from app.requests.errors import BadPrefer
 from app.requests.schemas import JobOut, RequestIn
 from app.requests.service import RequestService
 from app.requests.view import job_body
-from app.wallets.endpoints import ReadHeader, authorization_domain_of
-from app.wallets.read_access import check_read_access
+from app.wallets.endpoints import ReadHeader, read_gate
+from app.wallets.read_access import ReadGate
 from app.wallets.signatures import parse_signature
 from ledger.authorization import RequestAuthorization
-from ledger.encoding import Domain, parse_bytes32
+from ledger.encoding import parse_bytes32
 from ledger.quote import Quote
 from supplier_agent.protocol import InferenceRequest
 
@@ -99,9 +99,8 @@ def presented_of(wire: RequestWire) -> Presented:
     """Return the acceptance in typed form; nothing in it is believed yet.
 
     Raises:
-        MalformedTypedData: a message or the salt has another form. BadSignature,
-        ContractWalletUnsupported: a signature has no form we can check. NotCanonical: the request
-        has no canonical form.
+        MalformedTypedData: a message or the salt has another form. BadSignature:
+        a signature is no hex or far too long. NotCanonical: the request has no canonical form.
     """
     return Presented(
         quote=Quote.parse(wire.quote),
@@ -124,11 +123,11 @@ def request_service(request: Request) -> RequestService:
 async def get_job(
     job_id: Annotated[str, Path(description="`job_` and a UUID.", max_length=64)],
     requests: Annotated[RequestService, Depends(request_service)],
-    domain: Annotated[Domain, Depends(authorization_domain_of)],
+    gate: Annotated[ReadGate, Depends(read_gate)],
     authorization: ReadHeader = None,
 ) -> JobOut:
     """Show a job of the signing wallet: its state, answer, charge and signed usage record."""
-    payer = check_read_access(authorization, scope="jobs", now=utc_now(), domain=domain)
+    payer = await gate.payer(authorization, scope="jobs", now=utc_now())
     view = await requests.view(parse_id(IdPrefix.JOB, job_id), payer=payer)
     return JobOut.model_validate(job_body(view))
 

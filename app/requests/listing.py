@@ -12,10 +12,10 @@ from app.jobs.repository import JobRepository
 from app.kit.clock import format_time, utc_now
 from app.kit.ids import IdPrefix, format_id, parse_id
 from app.requests.schemas import JobLineOut, JobPageOut
-from app.wallets.endpoints import ReadHeader, authorization_domain_of
-from app.wallets.read_access import check_read_access
+from app.wallets.endpoints import ReadHeader, read_gate
+from app.wallets.read_access import ReadGate
 from ledger.accounts import wallet_account
-from ledger.encoding import Address, Domain
+from ledger.encoding import Address
 from ledger.money import Nano, format_amount
 
 MAX_PAGE = 100
@@ -65,7 +65,7 @@ def job_listing(request: Request) -> JobListing:
 @router.get("/jobs")
 async def list_jobs(
     listing: Annotated[JobListing, Depends(job_listing)],
-    domain: Annotated[Domain, Depends(authorization_domain_of)],
+    gate: Annotated[ReadGate, Depends(read_gate)],
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = DEFAULT_PAGE,
     before: Annotated[
         str | None, Query(description="Only jobs older than this one.", max_length=64)
@@ -73,6 +73,6 @@ async def list_jobs(
     authorization: ReadHeader = None,
 ) -> JobPageOut:
     """List the signing wallet's jobs, newest first; read access of scope `jobs`."""
-    payer = check_read_access(authorization, scope="jobs", now=utc_now(), domain=domain)
+    payer = await gate.payer(authorization, scope="jobs", now=utc_now())
     start = None if before is None else parse_id(IdPrefix.JOB, before)
     return await listing.page(payer, before=start, limit=limit)

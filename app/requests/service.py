@@ -14,10 +14,11 @@ from app.jobs.repository import JobRepository
 from app.jobs.waiters import JobWaiters
 from app.kit.cipher import ContentCipher
 from app.quotes.errors import RequestMismatch
-from app.quotes.quote import CheckedAcceptance, Presented, QuoteKey, check_quote, verify_acceptance
+from app.quotes.quote import CheckedAcceptance, Presented, QuoteKey, check_acceptance, check_quote
 from app.receipts.service import RecordService
 from app.requests.errors import JobFailed
 from app.requests.view import JobView
+from app.wallets.signatures import WalletSignatures, is_plain
 from ledger.accounts import wallet_account
 from ledger.encoding import Address
 from pricing.rates import Rates
@@ -34,6 +35,7 @@ class RequestParts:
     dispatcher: Dispatcher
     waiters: JobWaiters
     records: RecordService
+    signatures: WalletSignatures
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +57,9 @@ class RequestService:
         """Return the job that this acceptance made, now or earlier; its work has been handed on.
 
         Raises:
-            QuoteForged, RequestMismatch, BadSignature, WrongSigner, ContractWalletUnsupported:
-            the parts do not fit. AdmissionError, QuoteExpired, InsufficientFunds, FundsOnHold,
-            Busy: see `AdmissionService.accept`.
+            QuoteForged, RequestMismatch: the parts do not fit. BadSignature, WrongSigner, others:
+            see `WalletSignatures.check`. AdmissionError, QuoteExpired, InsufficientFunds,
+            FundsOnHold, Busy: see `AdmissionService.accept`.
         """
         checked = await self._check(presented)
         quote = presented.quote
@@ -72,7 +74,7 @@ class RequestService:
     async def _check(self, presented: Presented) -> CheckedAcceptance:
         terms = self._terms
         try:
-            checked = verify_acceptance(presented, terms.quote_key)
+            checked = check_acceptance(presented, terms.quote_key)
         except RequestMismatch:
             # other content under a quote that was accepted is a conflict, not a mistake
             digest = check_quote(presented.quote, presented.quote_signature, terms.quote_key)
@@ -81,6 +83,10 @@ class RequestService:
             raise
         if presented.quote.token != terms.token:  # quoted before the setting was changed
             raise RequestMismatch(field="token")
+        digest, signature = checked.authorization_digest, presented.signature
+        payer = presented.authorization.payer
+        if not is_plain(digest, signature, signer=payer):
+            await self._parts.signatures.check_kept(digest, signature, signer=payer)
         return checked
 
     def _hand_on(self, accepted: Accepted, presented: Presented) -> None:

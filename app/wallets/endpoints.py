@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Request
 
 from app.kit.clock import format_time, utc_now
-from app.wallets.read_access import check_read_access
+from app.wallets.read_access import ReadGate
 from app.wallets.schemas import BalanceOut
 from app.wallets.service import WalletService
 from ledger.encoding import Domain, checksum_address
@@ -36,14 +36,21 @@ def authorization_domain_of(request: Request) -> Domain:
     return domain
 
 
+def read_gate(request: Request) -> ReadGate:
+    """Return the gate that the application was built with."""
+    gate = request.app.state.read_gate
+    assert isinstance(gate, ReadGate)
+    return gate
+
+
 @router.get("/balances")
 async def get_balances(
     wallets: Annotated[WalletService, Depends(wallet_service)],
-    domain: Annotated[Domain, Depends(authorization_domain_of)],
+    gate: Annotated[ReadGate, Depends(read_gate)],
     authorization: ReadHeader = None,
 ) -> BalanceOut:
     """Show the signing wallet's available, held and pending money."""
-    payer = check_read_access(authorization, scope="balances", now=utc_now(), domain=domain)
+    payer = await gate.payer(authorization, scope="balances", now=utc_now())
     balance = await wallets.balance(payer)
     return BalanceOut(
         payer=checksum_address(payer),

@@ -5,6 +5,7 @@ The JSON is `{"access": {ReadAccess message}, "signature": "0x.."}`. A header st
 
 import base64
 import binascii
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -17,7 +18,7 @@ from app.wallets.errors import (
     ReadAccessTooLong,
     WrongScope,
 )
-from app.wallets.signatures import check_signature, parse_signature
+from app.wallets.signatures import WalletSignatures, parse_signature
 from ledger.authorization import ReadAccess
 from ledger.encoding import Address, Domain
 from ledger.errors import MalformedTypedData
@@ -39,36 +40,40 @@ class Presented(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 DECODER = msgspec.json.Decoder(Presented)
 
 
-def check_read_access(
-    authorization: str | None, *, scope: Scope, now: datetime, domain: Domain
-) -> Address:
-    """Return the wallet that may read `scope`.
+@dataclass(frozen=True, slots=True)
+class ReadGate:
+    """Lets wallets read what is theirs, by what they sign under `domain`."""
 
-    Args:
-        authorization: The header's value, if it was sent.
-        scope: What is about to be read.
-        now: The present; the access must not be over, nor end more than 24 hours ahead.
-        domain: The domain of authorizations.
+    domain: Domain
+    signatures: WalletSignatures
 
-    Raises:
-        ReadAccessMissing, ReadAccessMalformed, ReadAccessExpired, ReadAccessTooLong, WrongScope
-        BadSignature, WrongSigner, ContractWalletUnsupported: see `signatures.check_signature`.
-    """
-    presented = parse_header(authorization)
-    try:
-        access = ReadAccess.parse(presented.access)
-    except MalformedTypedData as error:
-        raise ReadAccessMalformed(str(error)) from None
-    seconds = int(now.timestamp())
-    if access.valid_until <= seconds:
-        raise ReadAccessExpired(valid_until=access.valid_until, now=now)
-    if access.valid_until > seconds + MAX_AHEAD_SECONDS:
-        raise ReadAccessTooLong(limit_seconds=MAX_AHEAD_SECONDS)
-    signature = parse_signature(presented.signature)
-    check_signature(access.digest(domain), signature, signer=access.payer)
-    if access.scope != scope:
-        raise WrongScope(needed=scope)
-    return access.payer
+    async def payer(self, authorization: str | None, *, scope: Scope, now: datetime) -> Address:
+        """Return the wallet that may read `scope`.
+
+        Args:
+            authorization: The header's value, if it was sent.
+            scope: What is about to be read.
+            now: The present; the access must not be over, nor end more than 24 hours ahead.
+
+        Raises:
+            ReadAccessMissing, ReadAccessMalformed, ReadAccessExpired, ReadAccessTooLong, WrongScope
+            BadSignature, WrongSigner and others: see `WalletSignatures.check`.
+        """
+        presented = parse_header(authorization)
+        try:
+            access = ReadAccess.parse(presented.access)
+        except MalformedTypedData as error:
+            raise ReadAccessMalformed(str(error)) from None
+        seconds = int(now.timestamp())
+        if access.valid_until <= seconds:
+            raise ReadAccessExpired(valid_until=access.valid_until, now=now)
+        if access.valid_until > seconds + MAX_AHEAD_SECONDS:
+            raise ReadAccessTooLong(limit_seconds=MAX_AHEAD_SECONDS)
+        if access.scope != scope:
+            raise WrongScope(needed=scope)
+        signature = parse_signature(presented.signature)
+        await self.signatures.check(access.digest(self.domain), signature, signer=access.payer)
+        return access.payer
 
 
 def parse_header(authorization: str | None) -> Presented:

@@ -14,8 +14,9 @@ from starlette.types import Receive, Scope, Send
 
 from app.assembly import Gateway
 from app.kit.raw_routes import read_json, send_json
-from app.quotes.quote import verify_acceptance
+from app.quotes.quote import check_acceptance
 from app.requests.endpoints import DECODER, presented_of
+from app.wallets.signatures import is_plain
 from tests.bench.asgi import Post, call
 from tests.bench.buying import acceptance_body, inference_request, quote_body
 from tests.bench.market import Market, open_market
@@ -59,7 +60,10 @@ class CheckOnly:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check and answer."""
         wire = await read_json(scope, receive, decoder=DECODER, limit_bytes=1_000_000)
-        verify_acceptance(presented_of(wire), self._gateway.quotes.key)
+        presented = presented_of(wire)
+        checked = check_acceptance(presented, self._gateway.quotes.key)
+        payer = presented.authorization.payer
+        assert is_plain(checked.authorization_digest, presented.signature, signer=payer)
         await send_json(send, b"{}")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from app.assembly import Gateway
 from app.config import Settings
-from app.quotes.quote import Presented, check_quote, verify_acceptance
+from app.quotes.quote import Presented, check_acceptance, check_quote
 from ledger.authorization import RequestAuthorization
 from ledger.encoding import canonical_json
 from ledger.money import parse_amount
@@ -66,7 +66,7 @@ async def test_the_returned_authorization_is_ready_to_sign_and_passes_every_chec
         authorization=authorization,
         signature=wallet.key.sign(authorization.digest(gateway.domain)),
     )
-    checked = verify_acceptance(presented, gateway.quotes.key)
+    checked = check_acceptance(presented, gateway.quotes.key)
     assert "0x" + checked.quote_digest.hex() == found["digest"]
 
 

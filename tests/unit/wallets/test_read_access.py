@@ -1,3 +1,4 @@
+import asyncio
 import base64
 import json
 from datetime import UTC, datetime
@@ -16,7 +17,8 @@ from app.wallets.errors import (
     WrongScope,
     WrongSigner,
 )
-from app.wallets.read_access import check_read_access, read_access_header
+from app.wallets.read_access import ReadGate, read_access_header
+from app.wallets.signatures import WalletSignatures
 from ledger.authorization import ReadAccess, authorization_domain
 from ledger.encoding import Address
 from ledger.errors import BadSignature
@@ -38,7 +40,8 @@ def header_of(asked: ReadAccess) -> str:
 
 
 def check(header: str | None) -> Address:
-    return check_read_access(header, scope="balances", now=NOW, domain=DOMAIN)
+    asked = ReadGate(DOMAIN, WalletSignatures()).payer(header, scope="balances", now=NOW)
+    return asyncio.run(asked)
 
 
 def test_a_signed_access_reads_for_its_wallet_and_fits_a_header() -> None:
