@@ -59,6 +59,8 @@ STATUS: dict[type[Exception], int] = {
     wallets.WrongSigner: 401,
     wallets.ContractWalletUnsupported: 401,
     wallets.FundingRefused: 403,
+    wallets.ExitOpen: 409,
+    wallets.WalletOwes: 402,
     # What is asked.
     models.UnknownModel: 404,
     models.ContextExceeded: 422,

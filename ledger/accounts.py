@@ -17,6 +17,9 @@ class AccountKind(StrEnum):
     WITHDRAW_CLEARING = "withdraw_clearing"
     DEPOSIT_CLEARING = "deposit_clearing"
     SUSPENSE = "suspense"
+    EXIT_CLEARING = "exit_clearing"
+    PAYOUT_CLEARING = "payout_clearing"
+    RECEIVABLE = "receivable"
 
 
 HOUSE = "offpeak"

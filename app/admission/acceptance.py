@@ -18,6 +18,7 @@ from app.admission.errors import (
 from app.kit.clock import from_unix_seconds
 from app.quotes.errors import QuoteExpired
 from app.quotes.quote import CheckedAcceptance
+from app.wallets.errors import ExitOpen, WalletOwes
 from ledger.errors import FundsOnHold, InsufficientFunds
 
 
@@ -36,6 +37,8 @@ class AcceptCode(StrEnum):
     FUNDS_ON_HOLD = "funds_on_hold"
     TOO_MANY_OPEN_JOBS = "too_many_open_jobs"
     NO_SLOT = "no_slot"
+    EXIT_OPEN = "exit_open"
+    WALLET_OWES = "wallet_owes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +96,8 @@ def _other_refusal(asked: Acceptance, code: AcceptCode, *, max_open_jobs: int) -
         AcceptCode.NONCE_USED: NonceUsed,
         AcceptCode.HALTED: AcceptsHalted,
         AcceptCode.NO_SLOT: NoSlot,
+        AcceptCode.EXIT_OPEN: ExitOpen,
+        AcceptCode.WALLET_OWES: WalletOwes,
         AcceptCode.TOO_MANY_OPEN_JOBS: lambda: TooManyOpenJobs(limit=max_open_jobs),
         AcceptCode.QUOTE_EXPIRED: lambda: QuoteExpired(
             expired_at=from_unix_seconds(quote.expires_at)

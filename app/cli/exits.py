@@ -51,6 +51,8 @@ BY_CODE: Final[Mapping[str, Exit]] = {
     "answer-malformed": Exit.UNREACHABLE,
     "insufficient-funds": Exit.FUNDS,
     "funds-on-hold": Exit.FUNDS,
+    "wallet-owes": Exit.FUNDS,
+    "exit-open": Exit.REFUSED,
     "no-capacity": Exit.TRY_LATER,
     "no-slot": Exit.TRY_LATER,
     "price-stale": Exit.TRY_LATER,

@@ -47,6 +47,8 @@ NEXT_STEPS: Mapping[str, str] = {
     "database-unavailable": "send the same acceptance again in a few seconds; it is taken once",
     "database-conflict": "try again in a second; nothing was charged",
     "insufficient-funds": "deposit more, or lower --max-tokens",
+    "exit-open": "`offpeak exit finalize` once it is ripe, or `offpeak exit cancel`",
+    "wallet-owes": "`offpeak deposit` what `offpeak wallet balance` shows as owed",
     "funds-on-hold": "the money is held by running jobs; it comes back when they end",
     "quote-expired": "ask for a new quote; nothing was charged",
     "context-exceeded": "shorten the prompt or lower --max-tokens",

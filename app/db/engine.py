@@ -17,6 +17,9 @@ APP_ROLE = "offpeak_app"
 OPERATOR_ROLE = "offpeak_operator"
 """Besides that says who serves, opens accounts, books deposits and lifts a halt."""
 
+TREASURY_ROLE = "offpeak_treasury"
+"""The application's, that besides books what the chain says and sends transactions."""
+
 
 SNAPSHOT_SECONDS = 600
 """The longest statement of a snapshot: recomputing the books reads every transfer."""

@@ -3,6 +3,7 @@
 * WalletError
   - WrongSigner, ContractWalletUnsupported
   - ReadAccessMissing, ReadAccessMalformed, ReadAccessExpired, ReadAccessTooLong, WrongScope
+  - ExitOpen, WalletOwes, FundingRefused
 """
 
 from datetime import datetime
@@ -91,6 +92,30 @@ class WrongScope(WalletError):
     def __init__(self, *, needed: str) -> None:
         super().__init__(f"scope must be {needed!r}")
         self.needed = needed
+
+
+class ExitOpen(WalletError):
+    """This wallet asked the contract for its money: finalize or cancel the exit first."""
+
+    code = "exit-open"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "an exit is open on chain, so nothing new is accepted until it is final that it was"
+            " finalized or cancelled, or until it lapses"
+        )
+
+
+class WalletOwes(WalletError):
+    """Money that was credited here is gone from the chain: a deposit covers it."""
+
+    code = "wallet-owes"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the chain took back money that was spent here; nothing new is accepted until a"
+            " deposit covers what GET /v1/balances shows as owed"
+        )
 
 
 class FundingRefused(WalletError):

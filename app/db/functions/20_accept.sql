@@ -17,7 +17,7 @@ DECLARE
   i int; k int; c int; r offpeak.accept_outcome; v_now timestamptz; v_halted boolean;
   v_candidates uuid[]; v_text text := ''; v_key bytea;
   -- the locked figures, as they stand after the items decided so far
-  w_id uuid[]; w_available bigint[]; w_held bigint[]; w_open int[];
+  w_id uuid[]; w_available bigint[]; w_held bigint[]; w_open int[]; w_owed bigint[]; w_exiting boolean[];
   d_id uuid[]; d_agent uuid[]; d_replica text[]; d_ask bigint[]; d_room int[]; d_until timestamptz[];
   d_market text[];
   -- what earlier calls accepted, by item; what this call accepted, by key
@@ -25,8 +25,9 @@ DECLARE
   ok_quote bytea[] := '{}'; ok_nonce bytea[] := '{}';
   ok int[] := '{}'; ok_place int[] := '{}'; v_market text;
 BEGIN
-  SELECT array_agg(w.account_id), array_agg(w.available), array_agg(w.held), array_agg(w.open_jobs)
-    INTO w_id, w_available, w_held, w_open
+  SELECT array_agg(w.account_id), array_agg(w.available), array_agg(w.held), array_agg(w.open_jobs),
+         array_agg(w.owed), array_agg(w.exiting)
+    INTO w_id, w_available, w_held, w_open, w_owed, w_exiting
     FROM (SELECT * FROM offpeak.wallet_balance x WHERE x.account_id = ANY(p_account)
            ORDER BY x.account_id FOR NO KEY UPDATE) w;
   PERFORM FROM offpeak.deployment d
@@ -82,6 +83,8 @@ BEGIN
     k := array_position(w_id, p_account[i]);
     r.available := coalesce(w_available[k], 0); r.held := coalesce(w_held[k], 0);
     r.code := CASE
+      WHEN w_exiting[k] THEN 'exit_open'
+      WHEN w_owed[k] > 0 THEN 'wallet_owes'
       WHEN r.available + r.held < p_amount[i] THEN 'insufficient_funds'
       WHEN r.available < p_amount[i] THEN 'funds_on_hold'
       WHEN w_open[k] >= p_max_open THEN 'too_many_open_jobs'

@@ -30,6 +30,18 @@ from app.db.tables.supply import (
     price_point,
     supplier,
 )
+from app.db.tables.treasury import (
+    anchor,
+    chain_attempt,
+    chain_cursor,
+    chain_event,
+    chain_transaction,
+    payout,
+    suspense_claim,
+    wallet_chain,
+    wallet_exit,
+    withdrawal,
+)
 from app.db.tables.version import schema_functions
 
 __all__ = [
@@ -39,7 +51,12 @@ __all__ = [
     "accounting_period",
     "agent",
     "agent_session",
+    "anchor",
     "capacity_event",
+    "chain_attempt",
+    "chain_cursor",
+    "chain_event",
+    "chain_transaction",
     "correction",
     "cost_entry",
     "deployment",
@@ -53,12 +70,17 @@ __all__ = [
     "log_entry",
     "log_node",
     "metadata",
+    "payout",
     "price_point",
     "receipt_batch",
     "request_authorization",
     "schema_functions",
     "supplier",
+    "suspense_claim",
     "transfer",
     "usage_record",
     "wallet_balance",
+    "wallet_chain",
+    "wallet_exit",
+    "withdrawal",
 ]

@@ -2,6 +2,7 @@
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     ForeignKey,
@@ -37,6 +38,9 @@ account = Table(
         "withdraw_clearing",
         "deposit_clearing",
         "suspense",
+        "exit_clearing",
+        "payout_clearing",
+        "receivable",
     ),
 )
 
@@ -49,6 +53,12 @@ wallet_balance = Table(
     Column("open_jobs", Integer, nullable=False),
     Column("payer_seq", BigInteger, nullable=False, server_default="0"),
     Column("last_record", Uuid),
+    # what the wallet got and did not have: its receivable; until it is covered nothing is accepted
+    Column("owed", BigInteger, nullable=False, server_default="0"),
+    # an exit is open on chain: its money may leave without us
+    Column("exiting", Boolean, nullable=False, server_default=text("false")),
+    Index("ix_wallet_balance_owed", "account_id", postgresql_where=text("owed > 0")),
+    not_negative("owed"),
     not_negative("available"),
     not_negative("held"),
     not_negative("open_jobs"),

@@ -3,6 +3,7 @@
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    CheckConstraint,
     Column,
     DateTime,
     ForeignKey,
@@ -27,8 +28,11 @@ supplier = Table(
     Column("id", Uuid, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
     Column("state", Text, nullable=False),
+    # where payouts go; lower case
+    Column("payout_address", Text),
     timestamp("created_at", default=True),
     one_of("state", "pending", "authorized", "suspended", "revoked"),
+    CheckConstraint("payout_address ~ '^0x[0-9a-f]{40}$'", "payout_address"),
 )
 
 agent = Table(
