@@ -19,6 +19,7 @@ import ledger.errors as money
 import pricing.errors as price
 from app.admission import errors as admission
 from app.capacity import errors as capacity
+from app.chain import errors as chain
 from app.dispatch import errors as dispatch
 from app.jobs import errors as jobs
 from app.kit import errors as kit
@@ -111,6 +112,10 @@ STATUS: dict[type[Exception], int] = {
     price.BadSpeed: 500,
     price.BadTokens: 422,
     price.BadUsage: 500,
+    # The chain.
+    chain.RpcUnavailable: 503,
+    chain.RpcRefused: 502,
+    chain.MalformedAnswer: 502,
     # Money and evidence.
     money.BadAddress: 422,
     money.BadAmount: 422,

@@ -7,6 +7,7 @@ from typing import Protocol
 import pytest
 import structlog
 
+from tests.chain import chain
 from tests.engines import (
     RunningCluster,
     cluster,
@@ -17,7 +18,15 @@ from tests.engines import (
 )
 from tests.stack import stack
 
-__all__ = ["cluster", "database_url", "fresh_database_url", "redis_url", "stack", "valkey_url"]
+__all__ = [
+    "chain",
+    "cluster",
+    "database_url",
+    "fresh_database_url",
+    "redis_url",
+    "stack",
+    "valkey_url",
+]
 
 
 @pytest.fixture(autouse=True)

@@ -59,6 +59,7 @@ BY_CODE: Final[Mapping[str, Exit]] = {
     "busy": Exit.TRY_LATER,
     "database-unavailable": Exit.TRY_LATER,
     "database-conflict": Exit.TRY_LATER,
+    "rpc-unavailable": Exit.TRY_LATER,
     "accepts-halted": Exit.TRY_LATER,
     "too-many-open-jobs": Exit.TRY_LATER,
     "job-failed": Exit.JOB_FAILED,

@@ -6,7 +6,9 @@ from difflib import get_close_matches
 PREFIX = "OFFPEAK_"
 OTHERS = (PREFIX + "AGENT_", PREFIX + "TEST_")
 """Read by `offpeak-agent`, and by the tests."""
-OF_THE_CLIENT = frozenset({"OFFPEAK_HOME", "OFFPEAK_URL", "OFFPEAK_MODEL", "OFFPEAK_QUOTE_SIGNER"})
+OF_THE_CLIENT = frozenset(
+    {"OFFPEAK_ANVIL", "OFFPEAK_HOME", "OFFPEAK_URL", "OFFPEAK_MODEL", "OFFPEAK_QUOTE_SIGNER"}
+)
 
 
 def unknown_variables(environ: Iterable[str], settings: Iterable[str]) -> Iterator[str]:

@@ -46,6 +46,7 @@ NEXT_STEPS: Mapping[str, str] = {
     "busy": "the gateway's queue is full; try again in a second, nothing was charged",
     "database-unavailable": "send the same acceptance again in a few seconds; it is taken once",
     "database-conflict": "try again in a second; nothing was charged",
+    "rpc-unavailable": "the chain cannot be asked now; try again in a few seconds",
     "insufficient-funds": "deposit more, or lower --max-tokens",
     "exit-open": "`offpeak exit finalize` once it is ripe, or `offpeak exit cancel`",
     "wallet-owes": "`offpeak deposit` what `offpeak wallet balance` shows as owed",

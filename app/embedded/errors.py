@@ -8,6 +8,9 @@
   - StartTimeout
   - HomeInUse
   - DataVersionMismatch
+  - NodeMissing
+  - NpmFailed
+  - WrongChainId
 """
 
 from pathlib import Path
@@ -93,3 +96,36 @@ class DataVersionMismatch(EmbeddedError):
         self.home = home
         self.written_by = written_by
         self.binaries = binaries
+
+
+class NodeMissing(EmbeddedError):
+    """There is no development chain program, and no Node.js to install it with."""
+
+    code = "node-missing"
+    next_step = "install Node.js 20 with npm, or set OFFPEAK_ANVIL to an anvil program"
+
+    def __init__(self) -> None:
+        super().__init__("the development chain (anvil) needs node and npm on PATH")
+
+
+class NpmFailed(EmbeddedError):
+    """npm could not install the development chain program."""
+
+    code = "npm-failed"
+    next_step = "see that npm reaches its registry, or set OFFPEAK_ANVIL to an anvil program"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"npm could not install anvil: {reason}")
+        self.reason = reason
+
+
+class WrongChainId(EmbeddedError):
+    """The development chain has another id than asked for."""
+
+    code = "wrong-development-chain"
+    next_step = "name another --home, or remove the folder `anvil` in it"
+
+    def __init__(self, *, expected: int, found: int) -> None:
+        super().__init__(f"the chain's id is {found}, not {expected}")
+        self.expected = expected
+        self.found = found

@@ -1,0 +1,365 @@
+"""Asking a chain through several JSON-RPC URLs; the first that answers usably is asked first next.
+
+What nodes say is not proof. `RpcUnavailable` means nothing is known. None means that no endpoint
+that answered knows the block or receipt: it may still exist, so it is never a no. Reads that
+must belong together name their block by hash. Endpoints may contradict each other: `by_url`
+gives each one alone to a caller who must know.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, Self, TypeVar
+
+import httpx
+
+from app.chain.blocks import (
+    Block,
+    BlockRef,
+    Fees,
+    Log,
+    Receipt,
+    block_parameter,
+    items,
+    parse_block,
+    parse_fees,
+    parse_log,
+    parse_receipt,
+)
+from app.chain.endpoint import AnswerTooLarge, Endpoint, EndpointFailed, RpcFault, RpcLimits
+from app.chain.errors import RpcRefused, RpcUnavailable
+from app.chain.quantities import (
+    MalformedValue,
+    data,
+    quantity,
+    show_data,
+    show_quantity,
+    word,
+)
+from app.chain.reverts import error_name
+from ledger.encoding import Address
+from ledger.hashing import keccak256
+
+Parsed = TypeVar("Parsed")
+
+FEE_BLOCKS: Final = 10
+FEE_PERCENTILE: Final = 50
+
+SendOutcome = Literal[
+    "accepted", "already-known", "nonce-too-low", "underpriced", "insufficient-funds", "refused"
+]
+"""What a node said to a transaction. None of them is proof of anything; a receipt is."""
+
+_OUTCOMES: Final[Sequence[tuple[str, SendOutcome]]] = (
+    ("already known", "already-known"),
+    ("already imported", "already-known"),
+    ("known transaction", "already-known"),
+    ("nonce too low", "nonce-too-low"),
+    ("underpriced", "underpriced"),
+    ("fee too low", "underpriced"),
+    ("less than block base fee", "underpriced"),
+    ("insufficient funds", "insufficient-funds"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """What came of broadcasting: the transaction's hash, computed by us, and a node's word."""
+
+    hash: bytes
+    outcome: SendOutcome
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRequest:
+    """A call to simulate. `to` None runs `data` as creation code (ERC-6492's deployless call)."""
+
+    to: Address | None
+    data: bytes
+    sender: Address | None = None
+    value: int = 0
+    gas: int | None = None
+
+    def parameter(self) -> dict[str, object]:
+        """The call as a parameter."""
+        call: dict[str, object] = {"data": show_data(self.data)}
+        if self.to is not None:
+            call["to"] = self.to
+        if self.sender is not None:
+            call["from"] = self.sender
+        if self.value:
+            call["value"] = show_quantity(self.value)
+        if self.gas is not None:
+            call["gas"] = show_quantity(self.gas)
+        return call
+
+
+class ChainRpc:
+    """Typed calls with failover. One HTTP client; close it with `aclose`."""
+
+    def __init__(self, endpoints: Sequence[Endpoint], client: httpx.AsyncClient) -> None:
+        """Take the endpoints in the order they are to be preferred; see `open_rpc`."""
+        self.endpoints = tuple(endpoints)
+        self._client = client
+        self._good = 0
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def by_url(self) -> tuple["ChainRpc", ...]:
+        """Each endpoint alone, without failover; they share this one's connections."""
+        return tuple(ChainRpc((endpoint,), self._client) for endpoint in self.endpoints)
+
+    @property
+    def label(self) -> str:
+        """Which endpoints these are, without their URLs."""
+        return ", ".join(endpoint.label for endpoint in self.endpoints)
+
+    async def chain_id(self) -> int:
+        """The chain's EIP-155 id."""
+        return await self._first("eth_chainId", (), lambda given: quantity("chainId", given))
+
+    async def block(self, block: BlockRef) -> Block | None:
+        """The header of a block; None when no endpoint that answers knows it.
+
+        By hash it may be of any branch. By tag or number it is what one endpoint holds for
+        canonical now.
+        """
+        if isinstance(block, bytes):
+            method, named = "eth_getBlockByHash", show_data(block)
+        else:
+            method = "eth_getBlockByNumber"
+            named = show_quantity(block) if isinstance(block, int) else block
+
+        def parse(given: object) -> Block:
+            found = parse_block(given)
+            asked = found.hash if isinstance(block, bytes) else found.number
+            if not isinstance(block, str) and asked != block:
+                raise MalformedValue("the asked block")
+            return found
+
+        return await self._first_found(method, (named, False), parse)
+
+    async def receipt(self, transaction: bytes) -> Receipt | None:
+        """The receipt of a mined transaction; None when no endpoint that answers knows one."""
+
+        def parse(given: object) -> Receipt:
+            found = parse_receipt(given)
+            if found.transaction_hash != transaction:
+                raise MalformedValue("the asked receipt")
+            return found
+
+        return await self._first_found(
+            "eth_getTransactionReceipt", (show_data(transaction),), parse
+        )
+
+    async def call(self, call: CallRequest, block: BlockRef) -> bytes:
+        """What a call returns in the state after `block`; empty where there is no code.
+
+        Raises:
+            RpcRefused: it reverted. RpcUnavailable: nobody knows, an unknown block among it.
+        """
+        params = (call.parameter(), block_parameter(block))
+        return await self._first("eth_call", params, lambda given: data("result", given))
+
+    async def code(self, address: Address, block: BlockRef) -> bytes:
+        """The code at an address, empty for none."""
+        params = (address, block_parameter(block))
+        return await self._first("eth_getCode", params, lambda given: data("code", given))
+
+    async def balance(self, address: Address, block: BlockRef = "latest") -> int:
+        """The native balance, wei."""
+        params = (address, block_parameter(block))
+        return await self._first("eth_getBalance", params, lambda given: quantity("balance", given))
+
+    async def transaction_count(self, address: Address, block: BlockRef) -> int:
+        """How many transactions of an address are mined (`latest`), or known too (`pending`)."""
+        params = (address, block_parameter(block))
+        return await self._first(
+            "eth_getTransactionCount", params, lambda given: quantity("nonce", given)
+        )
+
+    async def estimate_gas(self, call: CallRequest) -> int:
+        """The gas that a transaction would take now.
+
+        Raises:
+            RpcRefused: it would revert. RpcUnavailable
+        """
+        return await self._first(
+            "eth_estimateGas", (call.parameter(),), lambda given: quantity("gas", given)
+        )
+
+    async def fees(self) -> Fees:
+        """The next block's base fee and what recent blocks paid on top."""
+        params = (show_quantity(FEE_BLOCKS), "latest", [FEE_PERCENTILE])
+        return await self._first("eth_feeHistory", params, parse_fees)
+
+    async def send_raw(self, raw: bytes) -> Sent:
+        """Broadcast a signed transaction, to the first endpoint that takes it.
+
+        Returns:
+            `accepted`, or the first endpoint's refusal when none took it.
+
+        Raises:
+            RpcUnavailable: nobody answered; it may have been broadcast all the same.
+        """
+        digest, refusal = keccak256(raw), None
+        reasons = []
+        for endpoint in self._ordered():
+            try:
+                given = await endpoint.ask("eth_sendRawTransaction", [show_data(raw)])
+                _require_hash(given, digest)
+            except RpcFault as fault:
+                outcome = _outcome(fault.message)
+                refusal = refusal or Sent(hash=digest, outcome=outcome, detail=fault.message)
+            except (EndpointFailed, MalformedValue) as failure:
+                reasons.append(f"{endpoint.label}: {failure}")
+            else:
+                self._good = self.endpoints.index(endpoint)
+                return Sent(hash=digest, outcome="accepted")
+        if refusal is None:
+            raise RpcUnavailable("eth_sendRawTransaction", reasons)
+        return refusal
+
+    async def logs(self, addresses: Sequence[Address], first: int, last: int) -> tuple[Log, ...]:
+        """The logs of these contracts in blocks first .. last, in the order of the chain.
+
+        Ranges over the limit are split, and halved where an endpoint says that they are too
+        large. A node that lags returns fewer logs and no error: count them against the contract.
+
+        Raises:
+            RpcUnavailable: a part of the range could not be had.
+        """
+        found: list[Log] = []
+        limits = self.endpoints[0].limits if self.endpoints else RpcLimits()
+        starts = range(first, last + 1, limits.log_blocks)
+        parts = [(start, min(start + limits.log_blocks - 1, last)) for start in reversed(starts)]
+        while parts:
+            start, end = parts.pop()
+            where = {"fromBlock": show_quantity(start), "toBlock": show_quantity(end)}
+            try:
+                found += await self._logs(addresses, where, _within(start, end))
+            except AnswerTooLarge as reason:
+                if start == end:
+                    raise RpcUnavailable("eth_getLogs", [str(reason)]) from None
+                middle = (start + end) // 2
+                parts += [(middle + 1, end), (start, middle)]
+            if len(found) > limits.log_count:
+                raise RpcUnavailable("eth_getLogs", [f"over {limits.log_count} logs in one scan"])
+        return tuple(found)
+
+    async def logs_of(self, addresses: Sequence[Address], block: bytes) -> tuple[Log, ...]:
+        """The logs of these contracts in one block, named by hash, canonical or not."""
+        where = {"blockHash": show_data(block)}
+        try:
+            return await self._logs(addresses, where, lambda log: log.block_hash == block)
+        except AnswerTooLarge as reason:
+            raise RpcUnavailable("eth_getLogs", [str(reason)]) from None
+
+    async def _logs(
+        self, addresses: Sequence[Address], where: dict[str, str], belongs: Callable[[Log], bool]
+    ) -> tuple[Log, ...]:
+        def parse(given: object) -> tuple[Log, ...]:
+            logs = tuple(parse_log(one) for one in items("logs", given))
+            places = [(log.block_number, log.index) for log in logs]
+            if places != sorted(set(places)):
+                raise MalformedValue("the order of logs")
+            if not all(log.address in addresses and belongs(log) for log in logs):
+                raise MalformedValue("a log that was not asked for")
+            return logs
+
+        return await self._first("eth_getLogs", ({"address": list(addresses), **where},), parse)
+
+    async def _first_found(
+        self, method: str, params: Sequence[object], parse: Callable[[object], Parsed]
+    ) -> Parsed | None:
+        """The first answer that is not null; null only when all that answered said so."""
+        reasons, absent = [], False
+        for endpoint in self._ordered():
+            try:
+                given = await _ask(endpoint, method, params)
+                if given is not None:
+                    found = parse(given)
+                    self._good = self.endpoints.index(endpoint)
+                    return found
+            except (EndpointFailed, MalformedValue) as failure:
+                reasons.append(f"{endpoint.label}: {failure}")
+            else:
+                absent = True
+        if not absent:
+            raise RpcUnavailable(method, reasons)
+        return None
+
+    async def _first(
+        self, method: str, params: Sequence[object], parse: Callable[[object], Parsed]
+    ) -> Parsed:
+        """The first usable answer.
+
+        Raises:
+            RpcRefused: an endpoint says that the call reverts. RpcUnavailable: none answered.
+            AnswerTooLarge: none answered, and to one of them these logs were too many.
+        """
+        reasons: list[str] = []
+        too_large: AnswerTooLarge | None = None
+        for endpoint in self._ordered():
+            try:
+                found = parse(await _ask(endpoint, method, params))
+            except (EndpointFailed, MalformedValue) as failure:
+                reasons.append(f"{endpoint.label}: {failure}")
+                too_large = failure if isinstance(failure, AnswerTooLarge) else too_large
+            else:
+                self._good = self.endpoints.index(endpoint)
+                return found
+        if too_large is not None and method == "eth_getLogs":
+            raise too_large
+        raise RpcUnavailable(method, reasons)
+
+    def _ordered(self) -> list[Endpoint]:
+        """All endpoints once, from the last good one on."""
+        return [*self.endpoints[self._good :], *self.endpoints[: self._good]]
+
+
+async def _ask(endpoint: Endpoint, method: str, params: Sequence[object]) -> object:
+    try:
+        return await endpoint.ask(method, params)
+    except RpcFault as fault:
+        if fault.is_revert and method in {"eth_call", "eth_estimateGas"}:
+            reverted = fault.data or b""
+            raise RpcRefused(
+                method, name=error_name(reverted), data=reverted, message=fault.message
+            ) from None
+        if method == "eth_getLogs" and fault.is_too_large:
+            raise AnswerTooLarge(str(fault)) from None
+        raise EndpointFailed(str(fault)) from None
+
+
+def _within(first: int, last: int) -> Callable[[Log], bool]:
+    return lambda log: first <= log.block_number <= last
+
+
+def _require_hash(given: object, expected: bytes) -> None:
+    if word("hash", given) != expected:
+        raise MalformedValue("hash")
+
+
+def _outcome(message: str) -> SendOutcome:
+    lower = message.lower()
+    return next((outcome for text, outcome in _OUTCOMES if text in lower), "refused")
+
+
+def open_rpc(urls: Sequence[str], limits: RpcLimits | None = None) -> ChainRpc:
+    """The chain behind these URLs, in order of preference. Opens no connection yet."""
+    limits = limits or RpcLimits()
+    client = httpx.AsyncClient(
+        timeout=httpx.Timeout(limits.call_seconds, connect=limits.connect_seconds),
+        follow_redirects=False,
+        trust_env=False,
+    )
+    return ChainRpc([Endpoint(n, url, client, limits) for n, url in enumerate(urls)], client)
