@@ -10,7 +10,6 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, StringConstraints, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -32,7 +31,11 @@ class Settings(BaseSettings):
     """Everything an operator can set. Times in seconds, amounts in settlement tokens."""
 
     model_config = SettingsConfigDict(
-        env_prefix="OFFPEAK_", frozen=True, extra="ignore", validate_default=True
+        env_prefix="OFFPEAK_",
+        frozen=True,
+        extra="ignore",
+        validate_default=True,
+        hide_input_in_errors=True,  # it holds the secrets
     )
 
     environment: Literal["development", "production"] = Field(
@@ -124,6 +127,60 @@ class Settings(BaseSettings):
         min_length=1,
         max_length=255,
         description="Name of the receipt log for good, a URL without scheme.",
+    )
+
+    # The chain. Only the worker sends transactions; gateways read.
+    rpc_urls: SecretStr | None = Field(
+        default=None,
+        description="JSON-RPC URLs of the chain, best first, with commas; else no chain.",
+    )
+    treasury_database_url: SecretStr | None = Field(
+        default=None, description="Postgres, as a member of offpeak_treasury; else as the operator."
+    )
+    operator_keystore: Path | None = Field(
+        default=None, description="web3 v3 keystore of the treasury's operator."
+    )
+    operator_password_file: Path | None = Field(
+        default=None, description="File holding the password of `operator_keystore`."
+    )
+    operator_signer_command: str = Field(
+        default="", description="Program that signs for the operator; instead of a keystore."
+    )
+    anchor_keystore: Path | None = Field(
+        default=None, description="web3 v3 keystore of the key that anchors the receipt log."
+    )
+    anchor_password_file: Path | None = Field(
+        default=None, description="File holding the password of `anchor_keystore`."
+    )
+    anchor_signer_command: str = Field(
+        default="", description="Program that signs for the anchor key; instead of a keystore."
+    )
+    chain_poll_seconds: float = Field(
+        default=4.0, gt=0, le=600, description="How often the chain is looked at."
+    )
+    log_range_blocks: int = Field(
+        default=2_000, ge=1, le=100_000, description="Most blocks that one log query names."
+    )
+    deposit_safe_limit: Amount = Field(
+        default="1000",
+        description="Deposits of a wallet up to this together count once `safe`, more `finalized`.",
+    )
+    withdrawal_minimum: Amount = Field(default="1", description="The smallest withdrawal.")
+    gas_token_price: Amount = Field(
+        default="0",
+        description="Tokens for one native coin, to price withdrawals; 0: they are free.",
+    )
+    gas_low: Amount = Field(
+        default="0.05", description="Native coins below which a sending key raises an alarm."
+    )
+    replace_after_seconds: Seconds = Field(
+        default=90, description="How long a transaction may wait before it is sent with more fees."
+    )
+    commit_interval_seconds: Seconds = Field(
+        default=3_600, description="How often the spending of wallets is committed on the chain."
+    )
+    anchor_interval_seconds: int = Field(
+        default=3_600, ge=0, le=86_400, description="How often a checkpoint is anchored; 0: each."
     )
 
     # Limits.
@@ -257,6 +314,10 @@ class Settings(BaseSettings):
     def check_forms(self) -> Self:
         """Refuse keys and curves of the wrong form, and development values in production."""
         problems = [*rules.curve_problems(self.price_curve), *self._key_problems()]
+        problems += rules.url_problems(self.rpc_url_list, production=not self.is_development)
+        for key in ("operator", "anchor"):
+            held = (getattr(self, f"{key}_{part}") for part in rules.CHAIN_KEY_PARTS)
+            problems += rules.chain_key_problems(key, *held)
         if not rules.is_log_origin(self.log_origin):
             problems.append("log_origin must be one word without + or control characters")
         if self.wait_default_seconds > self.wait_max_seconds:
@@ -303,6 +364,17 @@ class Settings(BaseSettings):
         """Where the operator's commands connect."""
         return (self.operator_database_url or self.database_url).get_secret_value()
 
+    @property
+    def treasury_url(self) -> str:
+        """Where the treasury's loops connect."""
+        held = self.treasury_database_url
+        return held.get_secret_value() if held is not None else self.operator_url
+
+    @property
+    def rpc_url_list(self) -> list[str]:
+        """The chain's URLs, best first; empty without a chain. They may hold keys."""
+        return rules.url_list(self.rpc_urls)
+
     def signing_key_bytes(self) -> bytes:
         """Return the 32-byte key of quotes and usage records.
 
@@ -325,15 +397,7 @@ class Settings(BaseSettings):
 
     def described(self) -> dict[str, str]:
         """Return every setting as text with secrets hidden, for `offpeak check`."""
-        return {name: described_value(getattr(self, name)) for name in type(self).model_fields}
-
-
-def described_value(value: object) -> str:
-    """Return a setting as text; of a secret URL only scheme, host, port and path are shown."""
-    if not isinstance(value, SecretStr):
-        return "" if value is None else str(value)
-    parts = urlsplit(value.get_secret_value())
-    if not parts.scheme or not parts.hostname:
-        return "(set)"
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://(hidden)@{parts.hostname}{port}{parts.path}"
+        shown = {
+            name: rules.described_value(getattr(self, name)) for name in type(self).model_fields
+        }
+        return shown | {"rpc_urls": rules.described_hosts(self.rpc_url_list)}

@@ -16,6 +16,7 @@ GATEWAY_KEYS = ("signing_key", "content_key")
 """What every process of production needs; only the worker may hold the checkpoint key."""
 DEVELOPMENT_ORIGIN = "localhost/offpeak-receipts"
 DEVELOPMENT_CHAIN_IDS = frozenset({1_337, 31_337})
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 KEY = re.compile(r"(0x)?[0-9a-fA-F]{64}")
 SECRET_FILE_LIMIT = 4_096
 PLACEHOLDER_LIMIT = 1 << 64
@@ -77,6 +78,40 @@ def is_local_url(url: str) -> bool:
     return parts.scheme != "https" or local or host.endswith((".example", "example.com"))
 
 
+def url_problems(urls: Sequence[str], *, production: bool) -> Iterator[str]:
+    """Yield what is wrong with the chain's URLs, by place: they may hold keys.
+
+    Production asks over TLS, or a node (or a tunnel's end) on its own machine: who can change
+    answers on the way can invent deposits.
+    """
+    for place, url in enumerate(urls):
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if parts.scheme not in {"http", "https"} or not host:
+            yield f"rpc_urls[{place}] is not an http or https URL"
+        elif production and parts.scheme == "http" and host not in LOOPBACK_HOSTS:
+            yield f"rpc_urls[{place}] must be https, or on this machine"
+
+
+def url_list(secret: SecretStr | None) -> list[str]:
+    """Return the URLs of a list with commas, in its order."""
+    held = secret.get_secret_value() if secret is not None else ""
+    return [url.strip() for url in held.split(",") if url.strip()]
+
+
+CHAIN_KEY_PARTS = ("keystore", "password_file", "signer_command")
+
+
+def chain_key_problems(
+    key: str, keystore: Path | None, password: Path | None, command: str
+) -> Iterator[str]:
+    """Yield why a chain key is neither a keystore with its password nor a command."""
+    if (keystore is None) != (password is None):
+        yield f"{key}_keystore and {key}_password_file belong together"
+    if keystore is not None and command:
+        yield f"{key}_keystore and {key}_signer_command: only one may be set"
+
+
 def read_secret(path: Path) -> SecretStr:
     """Return a secret file's text without its last line break.
 
@@ -129,3 +164,19 @@ def curve_problems(curve: Sequence[tuple[int, int]]) -> Iterator[str]:
         yield "price_curve loads must rise"
     if any(later < earlier for earlier, later in pairwise(factors)):
         yield "price_curve factors must not fall"
+
+
+def described_value(value: object) -> str:
+    """Return a setting as text; of a secret URL only scheme, host, port and path are shown."""
+    if not isinstance(value, SecretStr):
+        return "" if value is None else str(value)
+    parts = urlsplit(value.get_secret_value())
+    if not parts.scheme or not parts.hostname:
+        return "(set)"
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://(hidden)@{parts.hostname}{port}{parts.path}"
+
+
+def described_hosts(urls: Sequence[str]) -> str:
+    """Return the hosts of URLs whose path is often the key itself."""
+    return ", ".join(urlsplit(url).hostname or "?" for url in urls)

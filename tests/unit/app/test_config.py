@@ -126,3 +126,48 @@ def test_a_key_that_is_needed_and_not_set_says_how_to_set_it() -> None:
 def test_a_curve_that_falls_or_leaves_a_gap_is_refused(curve: list[tuple[int, int]]) -> None:
     with pytest.raises(ValidationError, match="price_curve"):
         settings(database_url=DATABASE, price_curve=curve)
+
+
+def test_the_chains_urls_are_a_list_whose_keys_are_never_shown() -> None:
+    urls = "https://a.node.net/v3/secret-1, https://user:secret-2@b.node.net/?key=secret-3,"
+    held = settings(database_url=DATABASE, rpc_urls=urls)
+    assert held.rpc_url_list == [url.strip() for url in urls.split(",")[:2]]
+    assert held.described()["rpc_urls"] == "a.node.net, b.node.net"
+    assert "secret" not in repr(held) + str(held.described())
+    assert settings(database_url=DATABASE).rpc_url_list == []
+
+
+@pytest.mark.parametrize("url", ["ftp://node.net", "node.net:8545", "https://"])
+def test_a_chain_url_that_is_none_is_refused_by_its_place(url: str) -> None:
+    with pytest.raises(ValidationError, match=r"rpc_urls\[1\] is not an http") as refused:
+        settings(database_url=DATABASE, rpc_urls=f"http://localhost:8545,{url}")
+    assert "localhost" not in str(refused.value)
+
+
+def test_production_asks_a_chain_over_tls_or_on_its_own_machine() -> None:
+    settings(**PRODUCTION, rpc_urls="https://node.net/key,http://127.0.0.1:8545")
+    with pytest.raises(ValidationError, match=r"rpc_urls\[0\] must be https"):
+        settings(**PRODUCTION, rpc_urls="http://10.0.0.5:8545")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"operator_keystore": "/k.json"},
+        {"anchor_password_file": "/p.txt"},
+        {
+            "operator_keystore": "/k.json",
+            "operator_password_file": "/p.txt",
+            "operator_signer_command": "sign",
+        },
+    ],
+)
+def test_a_chain_key_is_a_keystore_with_its_password_or_a_command(given: dict[str, object]) -> None:
+    with pytest.raises(ValidationError, match=r"belong together|only one may be set"):
+        settings(database_url=DATABASE, **given)
+
+
+def test_the_treasurys_database_falls_back_to_the_operators() -> None:
+    assert settings(database_url=DATABASE).treasury_url == DATABASE
+    held = settings(database_url=DATABASE, treasury_database_url="postgresql://treasury@db/x")
+    assert held.treasury_url == "postgresql://treasury@db/x"
