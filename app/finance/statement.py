@@ -53,6 +53,10 @@ HELD = text(
     " WHERE j.account_id = :account AND h.created_at < :end AND (u.completed_at < :end"
     "   AND coalesce(u.leaf_index < mark.leaf, mark.leaf IS NULL)) IS NOT TRUE"
 )
+PENDING = text(
+    "SELECT sum(e.amount) * 1000 FROM offpeak.chain_event e"
+    " WHERE e.kind = 'deposited' AND e.state = 'seen' AND e.payer = :payer"
+)
 KNOWN = text("SELECT EXISTS (SELECT FROM offpeak.account a WHERE a.id = :account)")
 
 
@@ -65,11 +69,29 @@ class MovementKind(StrEnum):
     """What a correction gave back."""
     ACCRUAL = "accrual"
     """What a supplier earned by a lease."""
+    WITHDRAWAL = "withdrawal"
+    """Set aside for a withdrawal; what comes back is one that failed."""
+    EXIT = "exit"
+    """Set aside for an exit, or taken by one; what comes back was not taken."""
+    CHAIN = "chain"
+    """Taken because it is gone from the chain."""
+    COVER = "cover"
+    """Pays what the wallet owed."""
+    CLAIM = "claim"
+    """Tokens that were sent without a deposit, claimed."""
+    PAYOUT = "payout"
+    """Set aside for a payout on chain."""
+    WITHDRAWAL_FEE = "withdrawal-fee"
 
 
 _KINDS: Final = {
     frozenset((AccountKind.DEPOSIT_CLEARING, AccountKind.WALLET)): MovementKind.DEPOSIT,
     frozenset((AccountKind.FEE, AccountKind.SUPPLIER)): MovementKind.ACCRUAL,
+    frozenset((AccountKind.WALLET, AccountKind.WITHDRAW_CLEARING)): MovementKind.WITHDRAWAL,
+    frozenset((AccountKind.WALLET, AccountKind.EXIT_CLEARING)): MovementKind.EXIT,
+    frozenset((AccountKind.WALLET, AccountKind.RECEIVABLE)): MovementKind.COVER,
+    frozenset((AccountKind.WALLET, AccountKind.SUSPENSE)): MovementKind.CLAIM,
+    frozenset((AccountKind.SUPPLIER, AccountKind.PAYOUT_CLEARING)): MovementKind.PAYOUT,
 }
 
 
@@ -166,14 +188,17 @@ class Statements:
             if not await view.scalar(KNOWN, given):
                 raise UnknownAccount(f"{holder.kind} {holder.owner}", holder.asset)
             found = (await view.execute(BALANCES, given)).one()
-            held = await view.scalar(HELD, given) if holder.kind is AccountKind.WALLET else 0
+            held = pending = 0
+            if holder.kind is AccountKind.WALLET:
+                held = await view.scalar(HELD, given)
+                pending = await view.scalar(PENDING, {"payer": holder.owner})
             yield Statement(
                 holder=holder,
                 interval=interval,
                 opening=Nano(found.opening),
                 closing=Nano(found.closing),
                 held=Nano(int(held or 0)),
-                pending=Nano(0),  # there are no deposits from a chain yet
+                pending=Nano(int(pending or 0)),
                 count=found.movements,
                 is_final=found.is_final,
                 _view=view,
@@ -185,6 +210,10 @@ def movement_kind(mine: AccountKind, other: AccountKind, *, is_credit: bool) -> 
     known = _KINDS.get(frozenset((mine, other)))
     if known is not None:
         return known
+    if other is AccountKind.TREASURY:
+        if mine is AccountKind.FEE:
+            return MovementKind.WITHDRAWAL_FEE if is_credit else MovementKind.PAYOUT
+        return MovementKind.DEPOSIT if is_credit else MovementKind.CHAIN
     assert {mine, other} == {AccountKind.WALLET, AccountKind.FEE}, f"{mine} and {other}"
     to_wallet = is_credit == (mine is AccountKind.WALLET)
     return MovementKind.REFUND if to_wallet else MovementKind.CHARGE

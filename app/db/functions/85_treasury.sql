@@ -222,8 +222,8 @@ DECLARE
 BEGIN
   SELECT * INTO w FROM offpeak.withdrawal x WHERE x.digest = e.ref FOR NO KEY UPDATE;
   IF w.state = 'pending' AND w.account_id = v_wallet AND w.amount = v_amount THEN
-    PERFORM offpeak._post(w.id, v_clearing, v_treasury, v_amount - v_fee, p_asset);
-    PERFORM offpeak._post(w.id, v_clearing, v_fees, v_fee, p_asset);
+    PERFORM offpeak._post(w.id, v_clearing, v_treasury, v_amount, p_asset);
+    PERFORM offpeak._post(w.id, v_treasury, v_fees, v_fee, p_asset);  -- the fee stays in the contract
     UPDATE offpeak.withdrawal x SET state = 'paid', fee = v_fee, event_id = e.id, ended_at = clock_timestamp()
      WHERE x.id = w.id;
     RETURN;
@@ -231,8 +231,8 @@ BEGIN
   IF w.id IS NOT NULL THEN
     PERFORM offpeak.halt_ledger(format('withdrawal %s was paid but is %s here', w.id, w.state));
   END IF;
-  PERFORM offpeak._take(e.id, v_wallet, v_treasury, v_amount - v_fee, p_asset, false);
-  PERFORM offpeak._take(e.id, v_wallet, v_fees, v_fee, p_asset, false);
+  PERFORM offpeak._take(e.id, v_wallet, v_treasury, v_amount, p_asset, false);
+  PERFORM offpeak._post(e.id, v_treasury, v_fees, v_fee, p_asset);
 END $$;
 
 -- Set a wallet's available money aside for its exit and close the wallet. A second request replaces

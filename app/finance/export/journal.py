@@ -23,6 +23,9 @@ _ROOTS: Final[Mapping[AccountKind, str]] = {
     AccountKind.WITHDRAW_CLEARING: "Liabilities:Withdrawals",
     AccountKind.DEPOSIT_CLEARING: "Assets:Deposits",
     AccountKind.SUSPENSE: "Liabilities:Suspense",
+    AccountKind.EXIT_CLEARING: "Liabilities:Exits",
+    AccountKind.PAYOUT_CLEARING: "Liabilities:Payouts",
+    AccountKind.RECEIVABLE: "Assets:Receivable",
 }
 
 

@@ -10,13 +10,15 @@ from app.db.engine import Database, open_database
 from app.finance.check import LedgerCheck
 from app.finance.house import HouseBooks
 from app.finance.rule import rules
-from tests.integration.books import Books, Order, wallet
+from tests.integration.books import ASSET, Books, Order, wallet
+from tests.integration.treasury_books import TreasuryBooks
 
 BUYER = wallet(1)
 
 CORRUPTIONS = {
     "wallet-balance": "UPDATE offpeak.wallet_balance SET available = available + 1",
-    "wallet-held": "UPDATE offpeak.wallet_balance SET available = available - 1, held = held + 1",
+    "wallet-held": "UPDATE offpeak.wallet_balance SET available = available - 1, held = held + 1"
+    " WHERE available > 0",
     "wallet-open-jobs": "UPDATE offpeak.wallet_balance SET open_jobs = open_jobs + 1",
     "wallet-sequence": "UPDATE offpeak.usage_record SET payer_seq = 9 WHERE payer_seq = 2",
     "hold-of-job": "DELETE FROM offpeak.hold_resolution",
@@ -35,6 +37,15 @@ CORRUPTIONS = {
     "correction": "UPDATE offpeak.usage_record SET input_tokens = 9 WHERE outcome = 4",
     "refund-transfer": "UPDATE offpeak.transfer SET amount = amount + 1 WHERE ref IN"
     " (SELECT record_id FROM offpeak.correction)",
+    "wallet-owed": "UPDATE offpeak.wallet_balance SET owed = owed + 1 WHERE owed > 0",
+    "wallet-exiting": "UPDATE offpeak.wallet_balance SET exiting = false",
+    "exit-clearing": "UPDATE offpeak.wallet_exit SET clearing = clearing + 1 WHERE state = 'open'",
+    "withdraw-clearing": "UPDATE offpeak.withdrawal SET amount = amount + 1",
+    "payout-clearing": "INSERT INTO offpeak.payout(id, supplier_id, address, asset, amount, state,"
+    f" requested_at) VALUES (gen_random_uuid(), gen_random_uuid(), '', '{ASSET}', 1000, 'pending',"
+    " now())",
+    "chain-event": "UPDATE offpeak.chain_event SET amount = amount + 1 WHERE kind = 'deposited'",
+    "suspense": "UPDATE offpeak.chain_event SET amount = amount + 1 WHERE kind = 'plain-transfer'",
     "charge-of-usage": "UPDATE offpeak.usage_record SET input_tokens = 2000000 WHERE outcome = 1",
 }
 
@@ -70,10 +81,23 @@ async def database(fresh_database_url: str) -> AsyncIterator[Database]:
     await database.dispose()
 
 
+def chain_history(books: TreasuryBooks) -> None:
+    """A wallet that owes, one with an exit open, a pending withdrawal, tokens in suspense."""
+    lost = books.happened("deposited", wallet(3), 5)
+    asked = books.withdraw(wallet(3), 4)
+    assert (asked.code, books.orphan(lost)) == ("ok", "ok")
+    books.happened("deposited", wallet(4), 5)
+    books.happened("exit-requested", wallet(4), 5, ready_at=4_000_000_000)
+    books.happened("plain-transfer", wallet(5), 5)
+    with books.as_operator():
+        books.one("SELECT offpeak.open_account('payout_clearing', 'offpeak', %s)", ASSET)
+
+
 @pytest.fixture
 def busy_books(fresh_database_url: str) -> Iterator[Books]:
-    """Books with a settled job that was corrected, a failed and a running one."""
-    with Books(fresh_database_url) as books:
+    """Books with a settled job that was corrected, a failed and a running one, over a chain."""
+    with TreasuryBooks(fresh_database_url) as books:
+        chain_history(books)
         books.fund(BUYER, 10_000)
         seller = books.seller(4, ask=100_000)
         orders = [

@@ -1,0 +1,2 @@
+-- Withdrawals that the chain has not paid yet.
+SELECT 'withdrawal ' || w.id, w.requested_at, w.deadline FROM offpeak.withdrawal w WHERE w.state = 'pending'
