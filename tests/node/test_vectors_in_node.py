@@ -1,59 +1,25 @@
 """viem and ethers compute every vector's hashes, signer and signature bytes as we do."""
 
-import contextlib
-import hashlib
 import json
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
 
+from tests import npm
+
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-VECTORS = ROOT / "tests" / "vectors" / "eip712.json"
-INSTALL = ["install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"]
-INSTALL_SECONDS = 150
+VECTORS = npm.ROOT / "tests" / "vectors" / "eip712.json"
 CHECKS_PER_VECTOR = 11
 
-pytestmark = [
-    pytest.mark.node,
-    pytest.mark.skipif(
-        shutil.which("node") is None or shutil.which("npm") is None,
-        reason="node or npm is not on PATH",
-    ),
-]
+pytestmark = [pytest.mark.node, npm.needs_npm]
 
 
 @pytest.fixture(scope="module")
 def installed() -> Path:
-    """A folder with viem and ethers, made once per package.json and kept.
-
-    It appears under its name by one rename, so that two runs at once cannot share a half.
-    """
-    package = (HERE / "package.json").read_bytes()
-    cache = ROOT / ".cache"
-    folder = cache / f"node-{hashlib.sha256(package).hexdigest()[:16]}"
-    if not folder.exists():
-        cache.mkdir(exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as temporary:
-            made = Path(temporary) / "made"
-            made.mkdir()
-            (made / "package.json").write_bytes(package)
-            run = subprocess.run(
-                ["npm", *INSTALL],
-                cwd=made,
-                capture_output=True,
-                text=True,
-                timeout=INSTALL_SECONDS,
-                check=False,
-            )
-            assert run.returncode == 0, run.stderr
-            with contextlib.suppress(OSError):  # another run was faster
-                made.rename(folder)
-    assert (folder / "node_modules").is_dir()
-    return folder
+    """A folder with viem and ethers."""
+    return npm.installed(HERE / "package.json")
 
 
 def check(folder: Path, vectors: Path) -> tuple[int, dict[str, int], str]:
