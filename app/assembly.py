@@ -129,7 +129,11 @@ def build_gateway(settings: Settings) -> Gateway:
         dispatch_needs(settings, records, waiters, metrics, ids),
     )
     admission = admission_of(settings, database, cipher)
-    wallets = WalletService(database, token=lower_address(settings.token_address))
+    wallets = WalletService(
+        database,
+        token=lower_address(settings.token_address),
+        safe_limit=parse_amount(settings.deposit_safe_limit),
+    )
     signatures = WalletSignatures()
     requests = RequestService(
         RequestParts(

@@ -75,7 +75,12 @@ def balance(
     home: Home = DEFAULT_HOME,
     as_json: Json = False,
 ) -> None:
-    """Show available, held and pending money; signs a read access for it."""
+    """Show every bucket of a wallet's money and what to do about it.
+
+    Available, held, pending deposits, withdrawals under way, an open exit, plain transfers, and
+    what is owed; signs a read access for it.
+    """
+    from app.cli.balance_view import balance_rows  # noqa: PLC0415
     from app.cli.buyer import BuyerOptions, paying  # noqa: PLC0415  # --help does without
     from app.cli.wallets import WalletOptions  # noqa: PLC0415
 
@@ -83,6 +88,5 @@ def balance(
         home=home, keystore=keystore, account=account, password_file=password_file
     )
     with paying(BuyerOptions(wallet=wallet, url=url)) as client:
-        found = client.balance().model_dump(mode="json")
-    rows = [(name, str(value)) for name, value in found.items()]
-    Output(as_json=as_json).rows(found, rows)
+        found = client.balance()
+    Output(as_json=as_json).rows(found.model_dump(mode="json"), balance_rows(found))

@@ -4,12 +4,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Request
 
-from app.kit.clock import format_time, utc_now
+from app.kit.clock import utc_now
 from app.wallets.read_access import ReadGate
 from app.wallets.schemas import BalanceOut
 from app.wallets.service import WalletService
-from ledger.encoding import Domain, checksum_address
-from ledger.money import format_amount
+from app.wallets.view import balance_out
+from ledger.encoding import Domain
 
 router = APIRouter(prefix="/v1", tags=["wallets"])
 
@@ -49,14 +49,6 @@ async def get_balances(
     gate: Annotated[ReadGate, Depends(read_gate)],
     authorization: ReadHeader = None,
 ) -> BalanceOut:
-    """Show the signing wallet's available, held and pending money."""
+    """Show every bucket of the signing wallet's money, and what to do about each."""
     payer = await gate.payer(authorization, scope="balances", now=utc_now())
-    balance = await wallets.balance(payer)
-    return BalanceOut(
-        payer=checksum_address(payer),
-        asset=checksum_address(wallets.token),
-        available=format_amount(balance.available),
-        held=format_amount(balance.held),
-        pending=format_amount(balance.pending),
-        as_of=format_time(balance.as_of),
-    )
+    return balance_out(await wallets.balance(payer), payer=payer, asset=wallets.token)

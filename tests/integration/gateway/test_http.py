@@ -179,6 +179,15 @@ async def test_a_wallet_never_seen_has_nothing_in_any_bucket(
         "available": "0.000000000",
         "held": "0.000000000",
         "pending": "0.000000000",
+        "withdrawing": "0.000000000",
+        "exiting": "0.000000000",
+        "unaccounted": "0.000000000",
+        "owed": "0.000000000",
+        "deposits": [],
+        "withdrawals": [],
+        "exit": None,
+        "transfers": [],
+        "next_steps": {},
     }
 
 
