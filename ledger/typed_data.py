@@ -2,7 +2,8 @@
 
 A message class states its type once, as the very string that EIP-712 hashes; field names, ABI
 words, parsing and the `eth_signTypedData_v4` form follow from it. The dataclass lists the same
-fields in the same order in snake_case. Source of the hashing: EIP-712, "Definition of hashStruct".
+fields in the same order in snake_case, with a `_` after a word that Python keeps for itself.
+Source of the hashing: EIP-712, "Definition of hashStruct".
 """
 
 import json
@@ -10,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from keyword import iskeyword
 from operator import attrgetter
 from typing import Any, ClassVar, Final, Self
 
@@ -104,6 +106,7 @@ def _address(name: str) -> Callable[[object], str]:
 
 def _field(solidity: str, name: str) -> Field:
     attribute = _HUMP.sub("_", name).lower()
+    attribute += "_" * iskeyword(attribute)
     if solidity == "address":
         return Field(name, solidity, attribute, address_word, _address(name), checksum_address)
     if solidity == "bytes32":

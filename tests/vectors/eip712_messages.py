@@ -19,6 +19,7 @@ from ledger.encoding import Domain, canonical_json, parse_address, uuid_bytes32
 from ledger.hashing import keccak256, sha256
 from ledger.money import Nano
 from ledger.quote import Quote
+from ledger.token_messages import Permit, ReceiveWithAuthorization
 from ledger.typed_data import Field, TypedMessage
 from ledger.usage import NO_RECORD, RECORD_VERSION, Outcome, UsageRecord, usage_record_domain
 
@@ -31,6 +32,7 @@ DELEGATE = parse_address("0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc")
 
 OFFPEAK = authorization_domain(chain_id=CHAIN_ID, treasury=TREASURY)
 RECORDS = usage_record_domain(chain_id=CHAIN_ID, receipt_anchor=RECEIPT_ANCHOR)
+TOKEN_DOMAIN = Domain("USD Coin", "2", CHAIN_ID, TOKEN)
 LAST_CHAIN = replace(OFFPEAK, chain_id=2**53 - 1)
 
 MODEL = "smollm2-135m-instruct"
@@ -124,6 +126,17 @@ WITHDRAWAL = Withdrawal(
     payer=PAYER, token=TOKEN, amount=2_500_000, max_fee=10_000, nonce=NONCE, deadline=NOW + 3600
 )
 
+PERMIT = Permit(owner=PAYER, spender=TREASURY, value=5_000_000, nonce=3, deadline=NOW + 3600)
+
+RECEIVE = ReceiveWithAuthorization(
+    from_=PAYER,
+    to=TREASURY,
+    value=5_000_000,
+    valid_after=0,
+    valid_before=NOW + 3600,
+    nonce=keccak256(bytes(12) + bytes.fromhex(PAYER[2:]) + NONCE),
+)
+
 RECORD = UsageRecord(
     version=RECORD_VERSION,
     record_id=JOB,
@@ -182,6 +195,8 @@ PLAIN: tuple[Case, ...] = (
     Case("plain", OFFPEAK, REVOKE),
     Case("plain", OFFPEAK, WITHDRAWAL),
     Case("plain", RECORDS, RECORD),
+    Case("plain", TOKEN_DOMAIN, PERMIT),
+    Case("plain", TOKEN_DOMAIN, RECEIVE),
 )
 
 _OUTCOME = {"least": "1", "most": "4"}

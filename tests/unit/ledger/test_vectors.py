@@ -8,7 +8,7 @@ import pytest
 from eth_account import Account
 from eth_account.messages import encode_typed_data
 
-from ledger import authorization, quote, usage
+from ledger import authorization, quote, token_messages, usage
 from ledger.encoding import Domain, domain_separator, parse_address
 from ledger.signing import address_of, recover, sign_digest
 from ledger.typed_data import TypedMessage
@@ -51,7 +51,7 @@ def test_the_vectors_are_as_the_script_writes_them() -> None:
 def test_every_type_that_we_have_is_in_the_vectors() -> None:
     defined = {
         name
-        for module in (authorization, quote, usage)
+        for module in (authorization, quote, token_messages, usage)
         for name, each in vars(module).items()
         if isinstance(each, type) and issubclass(each, TypedMessage) and each is not TypedMessage
     }
