@@ -116,6 +116,12 @@ STATUS: dict[type[Exception], int] = {
     chain.RpcUnavailable: 503,
     chain.RpcRefused: 502,
     chain.MalformedAnswer: 502,
+    chain.TransactionMalformed: 500,
+    chain.FeesCapped: 503,
+    chain.KeyRefused: 500,
+    chain.TransactionRefused: 502,
+    chain.TransactionReverted: 502,
+    chain.TransactionPending: 504,
     # Money and evidence.
     money.BadAddress: 422,
     money.BadAmount: 422,

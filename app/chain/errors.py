@@ -4,6 +4,10 @@
   - RpcUnavailable      no endpoint gave a usable answer: nothing is known
   - RpcRefused          the call was executed and reverted
   - MalformedAnswer     a contract returned something else than its interface says
+  - TransactionMalformed
+  - FeesCapped
+  - KeyRefused          a key does not open, or signs something else
+  - TransactionRefused, TransactionReverted, TransactionPending
 """
 
 from collections.abc import Sequence
@@ -56,3 +60,67 @@ class MalformedAnswer(ChainError):
         super().__init__(f"{what}: {reason}")
         self.what = what
         self.reason = reason
+
+
+class TransactionMalformed(ChainError):
+    """Bytes that should be a signed EIP-1559 transaction of ours are not."""
+
+    code = "transaction-malformed"
+
+
+class FeesCapped(ChainError):
+    """Replacing a transaction would take higher fees than allowed; figures are wei per gas."""
+
+    code = "fees-capped"
+    next_step = "wait for lower fees; the transaction stays and is mined when they fall"
+
+    def __init__(self, *, needed: int, limit: int) -> None:
+        super().__init__(f"a fee of {needed} wei per gas is needed, {limit} is the most")
+        self.needed = needed
+        self.limit = limit
+
+
+class KeyRefused(ChainError):
+    """A chain key does not open, or its signer signs something else than it was given."""
+
+    code = "chain-key-refused"
+    next_step = "check the key's settings: keystore and password file, or signer command"
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(f"{key} key: {reason}")
+        self.key = key
+        self.reason = reason
+
+
+class TransactionRefused(ChainError):
+    """No node took a transaction; `outcome` is one of `rpc.SendOutcome`."""
+
+    code = "transaction-refused"
+
+    def __init__(self, transaction: bytes, *, outcome: str, detail: str) -> None:
+        super().__init__(f"0x{transaction.hex()}: {outcome}: {detail}")
+        self.outcome = outcome
+        self.next_step = (
+            "send native coins for gas to the sender, then try again"
+            if outcome == "insufficient-funds"
+            else "wait for the sender's earlier transactions, then try again"
+        )
+
+
+class TransactionReverted(ChainError):
+    """A transaction was mined and changed nothing but its sender's gas money."""
+
+    code = "transaction-reverted"
+
+    def __init__(self, transaction: bytes) -> None:
+        super().__init__(f"0x{transaction.hex()} was mined and reverted")
+
+
+class TransactionPending(ChainError):
+    """A transaction was sent and not mined in time; it may still be mined."""
+
+    code = "transaction-pending"
+
+    def __init__(self, transaction: bytes, *, wait_seconds: float) -> None:
+        super().__init__(f"0x{transaction.hex()} was not mined within {wait_seconds:g} s")
+        self.next_step = f"look for 0x{transaction.hex()} before you send another"
