@@ -4,13 +4,19 @@ The keys below are the ten that anvil publishes. They are TEST KEYS: known to ev
 nothing on any chain. Blocks are mined one per transaction; `finalized` is two behind `latest`.
 """
 
+import asyncio
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 
+from app.chain import calls
+from app.chain.blocks import Receipt
+from app.chain.deploy import Deployed, DeployTerms, deploy
+from app.chain.keys import KeystoreKey
 from app.chain.rpc import ChainRpc, open_rpc
+from app.chain.sending import Outgoing, prepare, send_and_wait
 from app.embedded.anvil import AnvilOptions, EmbeddedAnvil
 from app.embedded.npm import can_have_anvil
 from ledger.encoding import Address
@@ -52,6 +58,18 @@ class TestChain:
     def rpc(self) -> ChainRpc:
         """A client of its own, for one event loop; close it."""
         return open_rpc([self.url])
+
+    def send(self, key: int, to: Address, data: bytes, *, value: int = 0) -> Receipt:
+        """The receipt of a transaction of `TEST_KEYS[key]`, mined and not reverted."""
+        return asyncio.run(self.send_later(key, to, data, value=value))
+
+    async def send_later(self, key: int, to: Address, data: bytes, *, value: int = 0) -> Receipt:
+        """Do as `send`, inside an event loop."""
+        signer = KeystoreKey(TEST_KEYS[key])
+        async with self.rpc() as rpc:
+            outgoing = Outgoing(to=to, data=data, value=value)
+            transaction = await prepare(rpc, signer.address, outgoing)
+            return await send_and_wait(rpc, signer, transaction, wait_seconds=10)
 
     def ask(self, method: str, *params: object) -> object:
         """One JSON-RPC call."""
@@ -106,6 +124,76 @@ class TestChain:
         self.ask("anvil_setBalance", address, hex(wei))
 
 
+ADMIN, OPERATOR, GUARDIAN, ANCHOR, ALICE, BOB, SUPPLIER = range(7)
+"""Who holds which of `TEST_KEYS`. The admin deployed the contracts."""
+EXIT_DELAY = 86_400
+PAYOUT_DAY_LIMIT = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Contracts:
+    """The deployed contracts and what tests do with them; amounts in base units. Blocking."""
+
+    chain: TestChain
+    token: Address
+    treasury: Address
+    anchor: Address
+    first_block: int
+
+    def mint(self, holder: Address, amount: int) -> Receipt:
+        """Make tokens."""
+        return self.chain.send(ADMIN, self.token, calls.MINT.data(holder, amount))
+
+    def deposit(
+        self, key: int, amount: int, *, to: Address | None = None, ref: bytes = bytes(32)
+    ) -> Receipt:
+        """Mint, approve and deposit, for the key's own wallet or `to`: the deposit's receipt."""
+        wallet = address_of_key(key)
+        self.mint(wallet, amount)
+        self.chain.send(key, self.token, calls.APPROVE.data(self.treasury, amount))
+        return self.chain.send(key, self.treasury, calls.deposit(to or wallet, amount, ref))
+
+    def transfer(self, key: int, amount: int) -> Receipt:
+        """Mint and send tokens to the treasury by plain transfer: nobody is credited."""
+        self.mint(address_of_key(key), amount)
+        return self.chain.send(key, self.token, calls.TRANSFER.data(self.treasury, amount))
+
+    def deny(self, holder: Address, *, denied: bool = True) -> Receipt:
+        """Put an address on the token's deny list, or take it off."""
+        return self.chain.send(ADMIN, self.token, calls.BLACKLIST.data(holder, denied))
+
+    def operate(self, data: bytes) -> Receipt:
+        """Call the treasury as its operator."""
+        return self.chain.send(OPERATOR, self.treasury, data)
+
+
+def deployed_on(chain: TestChain) -> Contracts:
+    """Fresh contracts on a chain, and two blocks on top so that they are final."""
+    found: Deployed = asyncio.run(_deploy(chain))
+    chain.finalize()
+    return Contracts(chain, found.token, found.treasury, found.anchor, found.block_number)
+
+
+async def _deploy(chain: TestChain) -> Deployed:
+    terms = DeployTerms(
+        token=None,
+        operator=address_of_key(OPERATOR),
+        guardian=address_of_key(GUARDIAN),
+        anchor=address_of_key(ANCHOR),
+        admin_delay=0,
+        exit_delay=EXIT_DELAY,
+        payout_day_limit=PAYOUT_DAY_LIMIT,
+        wait_seconds=10,
+    )
+    async with chain.rpc() as rpc:
+        return await deploy(rpc, KeystoreKey(TEST_KEYS[ADMIN]), terms)
+
+
+def address_of_key(number: int) -> Address:
+    """The address of `TEST_KEYS[number]`."""
+    return SigningKey(TEST_KEYS[number]).address
+
+
 @pytest.fixture(scope="module")
 def chain() -> Iterator[TestChain]:
     """A fresh chain that this module alone uses."""
@@ -116,6 +204,7 @@ def chain() -> Iterator[TestChain]:
         yield TestChain(anvil)
 
 
-def address_of_key(number: int) -> Address:
-    """The address of `TEST_KEYS[number]`."""
-    return SigningKey(TEST_KEYS[number]).address
+@pytest.fixture(scope="module")
+def contracts(chain: TestChain) -> Contracts:
+    """The treasury, the receipt anchor and the development token on this module's chain."""
+    return deployed_on(chain)

@@ -7,7 +7,7 @@ from typing import Protocol
 import pytest
 import structlog
 
-from tests.chain import chain
+from tests.chain import chain, contracts
 from tests.engines import (
     RunningCluster,
     cluster,
@@ -21,6 +21,7 @@ from tests.stack import stack
 __all__ = [
     "chain",
     "cluster",
+    "contracts",
     "database_url",
     "fresh_database_url",
     "redis_url",

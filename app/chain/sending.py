@@ -79,8 +79,8 @@ async def send_and_wait(
 async def _mined(rpc: ChainRpc, signed: SignedTransaction, wait_seconds: float) -> Receipt:
     try:
         async with asyncio.timeout(wait_seconds):
-            while (receipt := await _receipt(rpc, signed.hash)) is None:
-                await asyncio.sleep(_POLL_SECONDS)  # noqa: ASYNC110  # nodes do not call back
+            while (receipt := await _receipt(rpc, signed.hash)) is None:  # noqa: ASYNC110
+                await asyncio.sleep(_POLL_SECONDS)  # nodes do not call back
     except TimeoutError:
         raise TransactionPending(signed.hash, wait_seconds=wait_seconds) from None
     if not receipt.succeeded:
