@@ -170,6 +170,7 @@ BEGIN
       UPDATE offpeak.wallet_exit x SET amount = e.amount
        WHERE x.state = 'open' AND x.account_id = offpeak._account_id('wallet', e.payer, p_asset)
          AND offpeak._is_later(e, x.id);
+      IF e.amount = 0 THEN PERFORM offpeak._book_exit_ended(e, p_asset, 'reduced'); END IF;
     WHEN 'exit-cancelled' THEN PERFORM offpeak._book_exit_ended(e, p_asset, 'cancelled');
     WHEN 'exit-finalized' THEN PERFORM offpeak._book_exit_ended(e, p_asset, 'finalized');
     WHEN 'plain-transfer' THEN

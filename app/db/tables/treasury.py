@@ -136,7 +136,7 @@ wallet_exit = Table(
         unique=True,
         postgresql_where=text("state = 'open'"),
     ),
-    one_of("state", "open", "finalized", "cancelled", "lapsed", "replaced", "orphaned"),
+    one_of("state", "open", "finalized", "cancelled", "reduced", "lapsed", "replaced", "orphaned"),
     CheckConstraint("(state = 'open') = (ended_at IS NULL)", "ended"),
     CheckConstraint("(state = 'replaced') = (replaced_by IS NOT NULL)", "replaced"),
     CheckConstraint("state = 'open' OR clearing = 0", "cleared"),

@@ -23,7 +23,7 @@ SELECT t.ref::text, 'a known kind of transfer', d.kind || ' ' || d.id || ' to ' 
           WHEN 'wallet to receivable' THEN d.owner = c.owner
           WHEN 'wallet to exit_clearing' THEN e.kind = 'exit-requested' AND d.owner = e.payer
           WHEN 'exit_clearing to wallet'
-            THEN e.kind IN ('exit-requested', 'exit-cancelled', 'exit-finalized') AND c.owner = e.payer
+            THEN e.kind IN ('exit-requested', 'exit-reduced', 'exit-cancelled', 'exit-finalized') AND c.owner = e.payer
           WHEN 'exit_clearing to treasury' THEN e.kind IN ('exit-finalized', 'deposited', 'withdrawn')
           WHEN 'wallet to withdraw_clearing' THEN w.account_id = t.debit AND w.amount = t.amount
           WHEN 'withdraw_clearing to wallet'

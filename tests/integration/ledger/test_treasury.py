@@ -180,6 +180,15 @@ def test_an_exit_that_does_not_happen_gives_everything_back(books: TreasuryBooks
     assert books.money(BUYER) == Money(10 * BASE, 0, 0, False, 0, 0)
 
 
+def test_an_exit_cut_to_nothing_has_ended(books: TreasuryBooks) -> None:
+    books.happened("deposited", BUYER, 10)
+    books.happened("exit-requested", BUYER, 7, ready_at=LATER)
+    books.happened("exit-reduced", BUYER, 2)
+    assert books.money(BUYER).exiting
+    books.happened("exit-reduced", BUYER, 0)
+    assert books.money(BUYER) == Money(10 * BASE, 0, 0, False, 0, 0)
+
+
 def test_a_second_request_replaces_the_first_and_the_first_is_back_when_it_is_orphaned(
     books: TreasuryBooks,
 ) -> None:

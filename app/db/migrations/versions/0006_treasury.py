@@ -392,7 +392,7 @@ def create_wallet_exit() -> None:
         ),
         sa.CheckConstraint("state = 'open' OR clearing = 0", name=op.f("ck_wallet_exit_cleared")),
         sa.CheckConstraint(
-            "state IN ('open', 'finalized', 'cancelled', 'lapsed', 'replaced', 'orphaned')",
+            "state IN ('open', 'finalized', 'cancelled', 'reduced', 'lapsed', 'replaced', 'orphaned')",
             name=op.f("ck_wallet_exit_state"),
         ),
         sa.CheckConstraint("clearing >= 0", name=op.f("ck_wallet_exit_clearing")),
