@@ -12,6 +12,7 @@ from typing import Final, Self
 from ledger.checkpoint import LogProof
 from ledger.errors import BadEntry, BadNote, BadProof, BadReceipt
 from ledger.merkle import BatchIndex
+from ledger.onchain import MAX_CONTRACT_SIGNATURE, Anchor, ContractCheck
 from ledger.strict_json import (
     bytes_of,
     integer_of,
@@ -48,6 +49,43 @@ class SignedMessage:
         require_members(given, "message", "signature", what=field)
         signature = bytes_of(given["signature"], f"{field}.signature", length=SIGNATURE_BYTES)
         return cls(text_of(given["message"], f"{field}.message"), signature)
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """A request authorization and its signature: 65 bytes of a key, or what a contract confirmed.
+
+    `contract_check` is there exactly when the payer is a contract wallet; its signature has any
+    length up to `MAX_CONTRACT_SIGNATURE`.
+    """
+
+    message: str
+    signature: bytes
+    contract_check: ContractCheck | None = None
+
+    def document(self) -> dict[str, object]:
+        """As it stands in the file."""
+        shown: dict[str, object] = {
+            "message": self.message,
+            "signature": "0x" + self.signature.hex(),
+        }
+        if self.contract_check is not None:
+            shown["contract_check"] = self.contract_check.document()
+        return shown
+
+    @classmethod
+    def parse(cls, value: object, field: str) -> Self:
+        """Raises BadEntry: another form."""
+        given = object_of(value, field)
+        if "contract_check" not in given:
+            plain = SignedMessage.parse(given, field)
+            return cls(plain.message, plain.signature)
+        require_members(given, "message", "signature", "contract_check", what=field)
+        signature = bytes_of(given["signature"], f"{field}.signature", length=None)
+        if len(signature) > MAX_CONTRACT_SIGNATURE:
+            raise BadEntry(f"{field}.signature", f"more than {MAX_CONTRACT_SIGNATURE} bytes")
+        check = ContractCheck.parse(given["contract_check"], f"{field}.contract_check")
+        return cls(text_of(given["message"], f"{field}.message"), signature, check)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,17 +211,19 @@ class Receipt:
     """A whole receipt. `batch` and `log_proof` are there together or not at all.
 
     `supplier` is None where no agent's statement was settled; `opening` where the texts are gone
-    or not the reader's; the on-chain anchor is not built yet and always null.
+    or not the reader's. `anchor` is of the checkpoint that the proofs are for, None where that is
+    not known to be on chain.
     """
 
     record: SignedMessage
     quote: SignedMessage
-    acceptance: SignedMessage
+    acceptance: Acceptance
     supplier: SupplierPart | None
     batch: BatchPart | None
     log_proof: LogProof | None
     keys: tuple[KeyEntry, ...]
     opening: Opening | None
+    anchor: Anchor | None = None
 
     def encode(self) -> bytes:
         """The file: indented JSON in UTF-8 with a last line feed."""
@@ -196,7 +236,7 @@ class Receipt:
             "batch": None if self.batch is None else self.batch.document(),
             "log_proof": None if self.log_proof is None else self.log_proof.text(),
             "keys": [each.document() for each in self.keys],
-            "anchor": None,
+            "anchor": None if self.anchor is None else self.anchor.document(),
             "opening": None if self.opening is None else self.opening.document(),
         }
         return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
@@ -223,22 +263,23 @@ class Receipt:
         )  # fmt: skip
         if given["format"] != FORMAT:
             raise BadEntry("format", f"not {FORMAT}")
-        if given["anchor"] is not None:
-            raise BadEntry("anchor", "not null: this version knows no anchors")
         supplier, batch, opening = given["supplier"], given["batch"], given["opening"]
-        proof = given["log_proof"]
+        proof, anchor = given["log_proof"], given["anchor"]
         if (batch is None) != (proof is None):
             raise BadEntry("log_proof", "batch and log_proof must be there together")
+        if anchor is not None and batch is None:
+            raise BadEntry("anchor", "there without a batch")
         listed = list_of(given["keys"], "keys", limit=MAX_KEY_ENTRIES)
         return cls(
             record=SignedMessage.parse(given["record"], "record"),
             quote=SignedMessage.parse(given["quote"], "quote"),
-            acceptance=SignedMessage.parse(given["acceptance"], "acceptance"),
+            acceptance=Acceptance.parse(given["acceptance"], "acceptance"),
             supplier=None if supplier is None else SupplierPart.parse(supplier, "supplier"),
             batch=None if batch is None else BatchPart.parse(batch, "batch"),
             log_proof=None if proof is None else log_proof_of(proof, "log_proof"),
             keys=tuple(KeyEntry.parse(each, f"keys[{n}]") for n, each in enumerate(listed)),
             opening=None if opening is None else Opening.parse(opening, "opening"),
+            anchor=None if anchor is None else Anchor.parse(anchor, "anchor"),
         )
 
 

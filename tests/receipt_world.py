@@ -32,7 +32,16 @@ from ledger.merkle import (
 )
 from ledger.money import Nano
 from ledger.note import NoteSigner
-from ledger.receipt import BatchPart, KeyEntry, Opening, Receipt, SignedMessage, SupplierPart
+from ledger.onchain import Anchor
+from ledger.receipt import (
+    Acceptance,
+    BatchPart,
+    KeyEntry,
+    Opening,
+    Receipt,
+    SignedMessage,
+    SupplierPart,
+)
 from ledger.signing import SigningKey
 from ledger.usage import NO_RECORD, Outcome
 from tests.receipt_documents import (
@@ -320,7 +329,7 @@ class World:
         return Receipt(
             record=_signed(job.record.canonical(), job.record_signature),
             quote=_signed(job.quote.canonical(), job.quote_signature),
-            acceptance=_signed(job.acceptance.canonical(), job.acceptance_signature),
+            acceptance=Acceptance(job.acceptance.canonical().decode(), job.acceptance_signature),
             supplier=job.supplier,
             batch=None
             if batch is None
@@ -328,6 +337,20 @@ class World:
             log_proof=None if batch is None else self.log_proof(batch.index, number, checkpoint),
             keys=keys,
             opening=Opening(job.request.decode(), job.request_salt, content, finish),
+        )
+
+    def anchor(self, size: int | None = None) -> Anchor:
+        """What a receipt says of the checkpoint of a size once it is anchored; blocks made up."""
+        head = self.head(size)
+        return Anchor(
+            chain_id=CHAIN_ID,
+            contract=RECEIPT_ANCHOR,
+            size=head.size,
+            root=head.root,
+            tx_hash=secret(f"{self.name} anchoring {head.size}"),
+            block_number=1_000 + head.size,
+            block_hash=secret(f"{self.name} block {head.size}"),
+            log_index=0,
         )
 
     def policy(self, *more: str) -> str:

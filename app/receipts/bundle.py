@@ -12,6 +12,7 @@ from app.db.engine import Database
 from app.jobs.content import open_answer, open_request
 from app.kit.cipher import ContentCipher
 from app.kit.errors import ContentUnreadable, UnknownContentKey
+from app.receipts.anchor_repository import AnchorRepository
 from app.receipts.errors import RecordNotFound
 from app.receipts.log_repository import CheckpointRow, LogRepository
 from app.receipts.proofs import batch_part, prove, rotations_until
@@ -20,7 +21,9 @@ from app.receipts.repository import ReceiptRepository
 from ledger.accounts import wallet_account
 from ledger.checkpoint import LogProof
 from ledger.encoding import Address
+from ledger.onchain import Anchor, ContractCheck, ContractMethod
 from ledger.receipt import (
+    Acceptance,
     BatchPart,
     KeyEntry,
     Opening,
@@ -31,10 +34,12 @@ from ledger.receipt import (
 
 EVIDENCE = text(
     "SELECT a.message, a.signature, a.quote, a.quote_signature, j.id AS job_id, j.request,"
-    " j.result, u.leaf_index, l.statement, l.statement_signature, g.device_key"
+    " j.result, u.leaf_index, l.statement, l.statement_signature, g.device_key,"
+    " s.method AS contract_method, s.block_number AS contract_block, s.block_hash AS contract_hash"
     " FROM offpeak.usage_record u LEFT JOIN offpeak.correction c ON c.record_id = u.record_id"
     " JOIN offpeak.job j ON j.id = coalesce(c.job_id, u.record_id)"
     " JOIN offpeak.request_authorization a ON a.digest = j.authorization_digest"
+    " LEFT JOIN offpeak.contract_signature s ON s.digest = a.digest"
     " LEFT JOIN offpeak.lease l ON l.job_id = j.id AND l.state = 'done' AND l.statement IS NOT NULL"
     " LEFT JOIN offpeak.agent g ON g.id = l.agent_id"
     " WHERE u.record_id = :record AND a.payer = :payer"
@@ -76,8 +81,18 @@ class ReceiptLine:
     log_index: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Proofs:
+    """Where a record stands, all for one checkpoint; None while it is in no published log."""
+
+    batch: BatchPart | None
+    log_proof: LogProof | None
+    keys: tuple[KeyEntry, ...]
+    anchor: Anchor | None
+
+
 class ReceiptService:
-    """Makes receipts at the latest checkpoint."""
+    """Makes receipts, each at one checkpoint: see `receipt`."""
 
     def __init__(
         self, database: Database, signer: RecordSigner, cipher: ContentCipher, *, token: Address
@@ -89,7 +104,10 @@ class ReceiptService:
         self._cipher = cipher
 
     async def receipt(self, record_id: UUID, *, payer: Address) -> bytes:
-        """Return a record's receipt as a file, for the latest checkpoint.
+        """Return a record's receipt as a file.
+
+        It is for the latest anchored checkpoint where that has the record, with its anchor; else
+        for the latest one, without.
 
         Raises:
             RecordNotFound: this wallet has no such record.
@@ -101,21 +119,17 @@ class ReceiptService:
             if row is None:
                 raise RecordNotFound
             [stored] = (await ReceiptRepository(tx).records([record_id])).values()
-            checkpoint = await LogRepository(tx).checkpoint()
-            keys = [] if checkpoint is None else await _key_entries(tx, checkpoint)
-            place = None
-            if checkpoint is not None and row.leaf_index is not None:
-                place = await _place(tx, row.leaf_index, checkpoint)
-        batch, log_proof = place or (None, None)
+            proofs = await self._proofs(tx, row.leaf_index)
         return Receipt(
             record=self._record(stored),
             quote=_signed(row.quote, row.quote_signature),
-            acceptance=_signed(row.message, row.signature),
+            acceptance=_acceptance(row),
             supplier=_supplier(row, stored),
-            batch=batch,
-            log_proof=log_proof,
-            keys=tuple(keys),
+            batch=proofs.batch,
+            log_proof=proofs.log_proof,
+            keys=proofs.keys,
             opening=self._opening(row),
+            anchor=proofs.anchor,
         ).encode()
 
     async def page(self, payer: Address, *, after: int, limit: int) -> list[ReceiptLine]:
@@ -124,6 +138,24 @@ class ReceiptService:
         given = {"account": account, "after": after, "limit": limit}
         async with self._database.transaction() as tx:
             return [_line(row) for row in await tx.execute(PAGE, given)]
+
+    async def _proofs(self, tx: AsyncConnection, leaf_index: int | None) -> Proofs:
+        """Return what proves a record, at its place in the sequence if it is sealed."""
+        log = LogRepository(tx)
+        if leaf_index is not None:
+            anchor = await AnchorRepository(tx).latest(self._signer.domain)
+            anchored = None if anchor is None else await log.checkpoint(anchor.size)
+            place = None if anchored is None else await _place(tx, leaf_index, anchored)
+            if anchored is not None and place is not None:
+                batch, log_proof = place
+                return Proofs(batch, log_proof, await _key_entries(tx, anchored), anchor)
+        latest = await log.checkpoint()
+        if latest is None:
+            return Proofs(None, None, (), None)
+        keys = await _key_entries(tx, latest)
+        place = None if leaf_index is None else await _place(tx, leaf_index, latest)
+        batch, log_proof = place or (None, None)
+        return Proofs(batch, log_proof, keys, None)
 
     def _record(self, stored: StoredRecord) -> SignedMessage:
         signed = self._signer.sign(stored)
@@ -148,9 +180,10 @@ class ReceiptService:
         )
 
 
-async def _key_entries(tx: AsyncConnection, checkpoint: CheckpointRow) -> list[KeyEntry]:
+async def _key_entries(tx: AsyncConnection, checkpoint: CheckpointRow) -> tuple[KeyEntry, ...]:
     rotations = await rotations_until(LogRepository(tx), checkpoint.size)
-    return [KeyEntry(each.entry, await prove(tx, each.index, checkpoint)) for each in rotations]
+    entries = [KeyEntry(each.entry, await prove(tx, each.index, checkpoint)) for each in rotations]
+    return tuple(entries)
 
 
 async def _place(
@@ -164,6 +197,15 @@ async def _place(
         return None
     part = await batch_part(log, batch, leaf_index)
     return part, await prove(tx, entry.index, checkpoint)
+
+
+def _acceptance(row: Any) -> Acceptance:
+    """Return what the wallet signed; of a contract wallet with the block where it was confirmed."""
+    check = None
+    if row.contract_method is not None:
+        method = ContractMethod(row.contract_method)
+        check = ContractCheck(method, row.contract_block, bytes(row.contract_hash))
+    return Acceptance(bytes(row.message).decode(), bytes(row.signature), check)
 
 
 def _signed(message: bytes, signature: bytes) -> SignedMessage:

@@ -115,6 +115,11 @@ class RecordSigner:
         self._domain = domain
 
     @property
+    def domain(self) -> Domain:
+        """The usage records' domain: the chain and its receipt anchor contract."""
+        return self._domain
+
+    @property
     def key_id(self) -> str:
         """The key's name in records: its address, lower case."""
         return self._key.address

@@ -18,6 +18,7 @@ from ledger.verify.exits import MEANINGS, Exit, worst
 from ledger.verify.files import TooLarge, is_folder, read_limited, receipts_in
 from ledger.verify.heads import ConsistencyProof, KnownHeads
 from ledger.verify.history import History
+from ledger.verify.onchain import Chain
 from ledger.verify.policy import MAX_POLICY_BYTES, Policy, parse_policy
 from ledger.verify.report import JsonReport, Report, TextReport, ends_badly
 from ledger.verify.steps import Asked, verify_receipt
@@ -98,7 +99,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line of `offpeak-verify RECEIPT`."""
     made = _Parser(
         prog=PROGRAM,
-        description="Check receipts offline, by keys that you chose.",
+        description="Check receipts by keys that you chose; offline, unless --rpc names a node.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -118,7 +119,13 @@ def parser() -> argparse.ArgumentParser:
     add("--salt", metavar="HEX", help="its salt, where the receipt does not hold it")
     add("--require", choices=("logged", "anchored"), default="logged", help="default: %(default)s")
     add("--fresh", action="store_true", help="the receipt was fetched just now: say if overdue")
-    add("--rpc", metavar="URL", help="not built yet")
+    add(
+        "--rpc",
+        metavar="URL",
+        action="append",
+        default=[],
+        help="a node of the chain to check the anchor with; each one given must confirm",
+    )
     add("--json", action="store_true", help="one JSON document instead of text")
     return made
 
@@ -152,15 +159,13 @@ class _Output:
 
 def _receipts(arguments: list[str]) -> int:
     options = parser().parse_args(arguments)
-    if options.rpc is not None:
-        raise Unusable("--rpc: not built yet; receipts are checked against checkpoints only")
     policy = parse_policy(read_limited(options.policy, MAX_POLICY_BYTES))
     was = None if options.prev is None else remembered.load(options.prev, policy.origin)
     proofs = [
         ConsistencyProof.parse(read_limited(path, MAX_PROOF_BYTES)) for path in options.consistency
     ]
     paths, is_whole = _expanded(options.paths)
-    asked = _asked(options, single=len(paths) == 1)
+    asked = _asked(options, policy, single=len(paths) == 1)
     output = _Output()  # nothing is written before all that was named could be read
     report: Report = (
         JsonReport(output.write)
@@ -250,7 +255,7 @@ def _expanded(paths: list[str]) -> tuple[list[str], bool]:
     return found, is_whole
 
 
-def _asked(options: argparse.Namespace, *, single: bool) -> Asked:
+def _asked(options: argparse.Namespace, policy: Policy, *, single: bool) -> Asked:
     request, salt = None, None
     if options.request is not None:
         if not single:
@@ -265,7 +270,14 @@ def _asked(options: argparse.Namespace, *, single: bool) -> Asked:
         request_salt=salt,
         fetched_at=int(time.time()) if options.fresh else None,  # noqa: TID251 -- an edge
         needs_anchor=options.require == "anchored",
+        chain=_chain(options.rpc, policy) if options.rpc else None,
     )
+
+
+def _chain(urls: Sequence[str], policy: Policy) -> Chain:
+    from ledger.verify.rpc import Nodes  # noqa: PLC0415  # who stays offline loads no network code
+
+    return Nodes(urls, chain_id=policy.records.chain_id)
 
 
 def _request(path: str) -> tuple[bytes, bytes | None]:

@@ -23,3 +23,7 @@ class BadPolicy(Unusable):
         super().__init__(f"{where}: {reason}")
         self.line = line
         self.reason = reason
+
+
+class ChainTrouble(Exception):
+    """A node of the chain gave no usable answer, or two disagree: nothing follows from it."""

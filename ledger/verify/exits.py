@@ -13,6 +13,7 @@ class Exit(IntEnum):
     PENDING = 2
     NOT_ANCHORED = 3
     OVERDUE = 4
+    UNCHECKED = 5
     USAGE = 64
 
 
@@ -20,8 +21,9 @@ MEANINGS: Final[Mapping[Exit, str]] = {
     Exit.VERIFIED: "verified: every step that could be checked holds",
     Exit.INVALID: "invalid: a step is refused, or what was given is no receipt",
     Exit.PENDING: "signed, but not yet included in the log",
-    Exit.NOT_ANCHORED: "included, but not yet anchored (only with --require anchored)",
+    Exit.NOT_ANCHORED: "included, but not known to be anchored (only with --require anchored)",
     Exit.OVERDUE: "overdue: its time to be included has passed (only with --fresh)",
+    Exit.UNCHECKED: "all else holds, but a contract wallet's signature could not be checked",
     Exit.USAGE: "usage: an option, a file or the policy cannot be used",
 }
 
@@ -29,6 +31,7 @@ _WORST_FIRST: Final = (
     Exit.INVALID,
     Exit.USAGE,
     Exit.OVERDUE,
+    Exit.UNCHECKED,
     Exit.PENDING,
     Exit.NOT_ANCHORED,
 )

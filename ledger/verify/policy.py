@@ -48,6 +48,11 @@ class Policy:
     quorum: str
     contract: Address | None
 
+    @property
+    def anchor(self) -> Address:
+        """The receipt anchor contract: the one named apart, else the records' domain."""
+        return self.contract or self.records.verifying_contract
+
     def counts_at(self, key: str, place: int) -> bool:
         """Whether a key, as text, is not retired at a log size or index."""
         return place < self.retired.get(key, MAX_TREE_SIZE + 1)

@@ -25,6 +25,7 @@ _WORDS: Final = {
     Exit.PENDING: "PENDING",
     Exit.NOT_ANCHORED: "NOT ANCHORED",
     Exit.OVERDUE: "OVERDUE",
+    Exit.UNCHECKED: "NOT ALL CHECKED",
     Exit.USAGE: "NOT CHECKED",
 }
 

@@ -16,13 +16,14 @@ from ledger.errors import LedgerError
 from ledger.log_entry import BatchHeader
 from ledger.log_keys import KeyTable
 from ledger.merkle import LogIndex
+from ledger.onchain import ContractCheck
 from ledger.quote import Quote
 from ledger.receipt import Receipt
 from ledger.signing import recover
 from ledger.usage import UsageRecord
-from ledger.verify import agreement, inclusion, trust
+from ledger.verify import agreement, inclusion, onchain, trust
 from ledger.verify.documents import read_message, read_record, read_statement, reason_of, uuid_text
-from ledger.verify.errors import Refused, Unusable
+from ledger.verify.errors import ChainTrouble, Refused, Unusable
 from ledger.verify.exits import Exit
 from ledger.verify.heads import KnownHeads
 from ledger.verify.policy import NO_QUORUM, Policy
@@ -34,13 +35,14 @@ class Asked:
     """What the reader wants beyond the receipt itself.
 
     `request` is the RFC 8785 form of what the buyer sent; `fetched_at` the unix second at which
-    the receipt was fetched, None when it may be old.
+    the receipt was fetched, None when it may be old; `chain` the nodes of --rpc.
     """
 
     request: bytes | None = None
     request_salt: bytes | None = None
     fetched_at: int | None = None
     needs_anchor: bool = False
+    chain: onchain.Chain | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,6 +60,8 @@ class Case:
     quote: Quote = field(init=False)
     acceptance: RequestAuthorization = field(init=False)
     header: BatchHeader | None = None
+    is_accepted: bool = False
+    is_anchored: bool = False
 
     @property
     def place(self) -> LogIndex | None:
@@ -120,7 +124,10 @@ def _exit(case: Case) -> Exit:
         fetched_at = case.asked.fetched_at
         is_late = fetched_at is not None and fetched_at > case.record.include_by
         return Exit.OVERDUE if is_late and case.place is not None else Exit.PENDING
-    return Exit.NOT_ANCHORED if case.asked.needs_anchor else Exit.VERIFIED
+    if not case.is_accepted:
+        return Exit.UNCHECKED
+    needed = case.asked.needs_anchor and not case.is_anchored
+    return Exit.NOT_ANCHORED if needed else Exit.VERIFIED
 
 
 # Whom to believe
@@ -211,10 +218,32 @@ def _acceptance(case: Case) -> Answer:
 
 def _acceptance_signature(case: Case) -> Answer:
     digest = case.acceptance.digest(case.policy.authorizations)
+    if case.receipt.acceptance.contract_check is not None:
+        return _contract_signature(case, digest, case.receipt.acceptance.contract_check)
     signer = recover(digest, case.receipt.acceptance.signature)
     if signer != case.record.payer:
         raise Refused(f"signed by {signer}, not by the payer {case.record.payer}")
+    case.is_accepted = True
     return f"by the payer {checksum_address(signer)}"
+
+
+def _contract_signature(case: Case, digest: bytes, check: ContractCheck) -> Answer:
+    payer, seen = case.record.payer, f"{check.method} at block {check.block_number}"
+    if case.asked.chain is None:
+        detail = f"a contract wallet's ({seen}, as claimed): not checkable offline"
+        return Open(Result.UNCHECKED, detail)
+    signature = case.receipt.acceptance.signature
+    try:
+        said, block = onchain.contract_says(case.asked.chain, payer, digest, signature, check)
+    except ChainTrouble as trouble:
+        return Open(Result.UNCHECKED, f"a contract wallet's, not checked: {trouble}")
+    if said is onchain.Said.NO_THEN:
+        raise Refused(f"the payer's contract does not confirm it, nor did it at {seen}")
+    if said is onchain.Said.UNKNOWN:
+        return Open(Result.UNCHECKED, f"the payer's contract does not confirm it at {block}")
+    case.is_accepted = True
+    when = f"{block}" if said is onchain.Said.YES else f"block {check.block_number}, not any more"
+    return f"the payer's contract {checksum_address(payer)} confirms it at {when}"
 
 
 def _statement(case: Case) -> Answer:
@@ -291,9 +320,28 @@ def _consistency(case: Case) -> Answer:
 
 
 def _anchor(case: Case) -> Answer:
-    if case.asked.needs_anchor:
-        return Open(Result.WAITING, "no checkpoint is anchored on chain: that is not built yet")
-    return Open(Result.ABSENT, "not asked for")
+    if case.header is None or case.trusted is None:
+        return Open(Result.WAITING, "not in the log yet")
+    claim, head, contract = case.receipt.anchor, case.trusted.head, case.policy.anchor
+    if claim is not None:
+        chain_id = case.policy.records.chain_id
+        onchain.check_claim(claim, head, chain_id=chain_id, contract=contract)
+    if case.asked.chain is None:
+        if claim is None:
+            result = Result.WAITING if case.asked.needs_anchor else Result.ABSENT
+            return Open(result, "no anchor in this receipt")
+        detail = f"claimed in block {claim.block_number}, not checked: no --rpc"
+        return Open(Result.UNCHECKED, detail)
+    try:
+        block = onchain.anchored_at(case.asked.chain, head, contract=contract)
+    except ChainTrouble as trouble:
+        return Open(Result.UNCHECKED, f"not checked: {trouble}")
+    if block is None:
+        result = Result.WAITING if claim is None else Result.UNCHECKED
+        return Open(result, f"nothing is anchored for {head.size} entries at a finalized block")
+    case.is_anchored = True
+    said = "" if claim is None else f"; published in block {claim.block_number}, as claimed"
+    return f"{head.size} entries with this root in {checksum_address(contract)} at {block}{said}"
 
 
 STEPS: Final = (

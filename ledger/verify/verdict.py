@@ -52,7 +52,7 @@ MEANINGS: Final[Mapping[Step, str]] = {
     Step.QUOTE: "the record fits this quote: payer, model, rates, token, request, bounds",
     Step.QUOTE_SIGNATURE: "the gateway signed the quote",
     Step.ACCEPTANCE: "the wallet accepted this quote; the charge is at most what it signed",
-    Step.ACCEPTANCE_SIGNATURE: "the payer signed the acceptance",
+    Step.ACCEPTANCE_SIGNATURE: "the payer signed the acceptance; of a contract wallet, with --rpc",
     Step.STATEMENT: "the agent's statement is of this job, request and answer; no more was billed",
     Step.STATEMENT_SIGNATURE: "the agent's key signed the statement",
     Step.OPENING: "the texts in the receipt are those that quote and record commit to",
@@ -61,7 +61,7 @@ MEANINGS: Final[Mapping[Step, str]] = {
     Step.HEADER: "the header's sums, times, number and key leave room for the record",
     Step.LOG: "the header is an entry of the log of the checkpoint",
     Step.CONSISTENCY: "the log continues the one remembered by --prev; no size has two roots",
-    Step.ANCHOR: "a checkpoint on chain covers it; not built yet",
+    Step.ANCHOR: "the receipt anchor on chain has this size and root at a finalized block (--rpc)",
 }
 """What holds when a step is `ok`."""
 
@@ -75,6 +75,8 @@ class Result(StrEnum):
     """There is nothing to check, or nobody asked for it."""
     WAITING = "waiting"
     """It can be checked once the record is in the log."""
+    UNCHECKED = "unchecked"
+    """It is there, but what is at hand cannot check it: only the chain can."""
     UNUSABLE = "unusable"
     """The reader has to give something else, or more."""
 

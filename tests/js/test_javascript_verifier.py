@@ -87,7 +87,8 @@ def test_both_verify_every_receipt_of_the_vectors(tmp_path: Path) -> None:
     cases.append(("with a quorum", witnessed, VECTORS["witnessed_policy"]))
     endings = agreed(cases, tmp_path)
     assert {name for name, ending in endings.items() if ending == (2, None)} == {"pending"}
-    assert {code for code, _ in endings.values()} == {0, 2}
+    assert {name for name, ending in endings.items() if ending == (5, None)} == {"contract_wallet"}
+    assert {code for code, _ in endings.values()} == {0, 2, 5}
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -99,8 +100,8 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield from leaves(inner, (*path, name))
 
 
-def edited(path: tuple[Any, ...], change: Callable[[Any, Any], None]) -> bytes:
-    document = json.loads(GOOD)
+def edited(path: tuple[Any, ...], change: Callable[[Any, Any], None], text: str = GOOD) -> bytes:
+    document = json.loads(text)
     inner = document
     for step in path[:-1]:
         inner = inner[step]
@@ -148,6 +149,32 @@ def test_both_refuse_every_member_that_is_changed(tmp_path: Path) -> None:
         "null opening/answer",
         "left out keys/0",  # the trusted key has signed the rotation after it too
     }
+
+
+def test_both_read_what_a_receipt_says_of_the_chain_the_same_way(tmp_path: Path) -> None:
+    cases: list[Case] = []
+    for receipt, member in (("anchored", "anchor"), ("contract_wallet", "acceptance")):
+        text = VECTORS["receipts"][receipt]
+        for path in leaves({member: json.loads(text)[member]}):
+            name = "/".join(map(str, path))
+            cases.append((f"left out {name}", edited(path, leave_out, text), POLICY))
+            cases.append((f"number {name}", edited(path, put(7), text), POLICY))
+            cases.append((f"null {name}", edited(path, put(None), text), POLICY))
+            if path[-1] not in {"anchor", "acceptance", "contract_check"}:
+                cases.append((f"flipped {name}", edited(path, flip, text), POLICY))
+    anchored = VECTORS["receipts"]["anchored"].encode()
+    contract = f"contract {json.loads(anchored)['anchor']['contract']}\n"
+    cases.append(("the contract named apart", anchored, POLICY + contract))
+    cases.append(("another contract named", anchored, POLICY + f"contract 0x{'11' * 20}\n"))
+    endings = agreed(cases, tmp_path)
+    assert set(endings) - set(refused(endings)) == {
+        "null anchor",
+        *(f"flipped anchor/{name}" for name in ("tx_hash", "block_number", "block_hash")),
+        "flipped anchor/log_index",
+        "the contract named apart",
+        "flipped acceptance/signature",  # only its contract could tell
+        *(f"flipped acceptance/contract_check/{name}" for name in ("block_number", "block_hash")),
+    }  # fmt: skip
 
 
 def inside(member: str, name: str, text: str = "message", **changes: object) -> Case:

@@ -22,6 +22,7 @@ const STATEMENT = [
 const HEADER = [
   "version", "number", "start", "end", "count", "records_root", "sums", "first_at", "last_at", "key_id", "previous_header",
 ];
+const ANCHOR = ["chain_id", "contract", "size", "root", "tx_hash", "block_number", "block_hash", "log_index"];
 const PARTS = ["format", "record", "quote", "acceptance", "supplier", "batch", "log_proof", "keys", "anchor", "opening"];
 const ZERO = `0x${"00".repeat(32)}`;
 
@@ -39,6 +40,7 @@ function parsePolicy(text) {
   const statements = {
     log: (key) => policy.keys.push(verifierKey(key)),
     domain: (chainId, anchor, treasury) => {
+      [policy.chainId, policy.anchor] = [BigInt(chainId), address(anchor)];
       policy.records = separator("OFFPEAK UsageRecord", "1", BigInt(chainId), address(anchor));
       policy.wallets = separator("OFFPEAK", "1", BigInt(chainId), address(treasury));
     },
@@ -48,7 +50,7 @@ function parsePolicy(text) {
     quorum: (name) => (policy.quorum = name),
     "record-key": (key) => policy.pins.add(key.toLowerCase()),
     retired: (key, place) => policy.retired.set(key.startsWith("0x") ? key.toLowerCase() : key, BigInt(place)),
-    contract: () => {},
+    contract: (at) => (policy.contract = at.toLowerCase()),
   };
   for (const line of text.split("\n")) {
     const [kind, ...words] = line.split(/[ \t]+/).filter((each) => each !== "");
@@ -74,13 +76,35 @@ function signedMessage(value) {
   return { message: string(value.message), signature: hex(value.signature, 65) };
 }
 
+function accepted(value) {
+  if (!Object.hasOwn(Object(value), "contract_check")) return { ...signedMessage(value), check: null };
+  exactly(value, ["message", "signature", "contract_check"]);
+  demand(/^0x(?:[0-9a-f]{2}){0,4096}$/.test(string(value.signature)), "not 0x and at most 4,096 bytes");
+  const check = exactly(value.contract_check, ["method", "block_number", "block_hash"]);
+  demand(["erc-1271", "erc-6492"].includes(string(check.method)), "another method");
+  integer(check.block_number);
+  hex(check.block_hash, 32);
+  return { message: string(value.message), signature: bytes(value.signature), check };
+}
+
+function anchored(value) {
+  const given = exactly(value, ANCHOR);
+  const anchor = { chainId: integer(given.chain_id, 2n ** 53n - 1n), contract: address(given.contract) };
+  for (const name of ["size", "block_number", "log_index"]) anchor[name] = integer(given[name]);
+  for (const name of ["root", "tx_hash", "block_hash"]) anchor[name] = hex(given[name], 32);
+  return anchor;
+}
+
 function form(data) {
   demand(data.length <= 4_000_000, "a file that is too large");
   const given = exactly(parse(utf8(data)), PARTS);
-  demand(given.format === "offpeak/receipt@v1" && given.anchor === null, "another format");
+  demand(given.format === "offpeak/receipt@v1", "another format");
   demand((given.batch === null) === (given.log_proof === null), "batch and log_proof are not there together");
-  const receipt = { supplier: null, batch: null, proof: null, opening: null };
-  for (const part of ["record", "quote", "acceptance"]) receipt[part] = signedMessage(given[part]);
+  demand(given.anchor === null || given.batch !== null, "an anchor without a batch");
+  const receipt = { supplier: null, batch: null, proof: null, opening: null, anchor: null };
+  for (const part of ["record", "quote"]) receipt[part] = signedMessage(given[part]);
+  receipt.acceptance = accepted(given.acceptance);
+  if (given.anchor !== null) receipt.anchor = anchored(given.anchor);
   if (given.supplier !== null) {
     const { statement, signature, public_key: key } = exactly(given.supplier, ["statement", "signature", "public_key"]);
     receipt.supplier = { statement: string(statement), signature: hex(signature, 64), key: hex(key, 32) };
@@ -240,7 +264,11 @@ const STEPS = {
     within(r.heldNano, a.maxChargeNano, "heldNano");
   },
 
-  "acceptance-signature": (c) => same(signer(c.acceptDigest, c.receipt.acceptance.signature), c.record.payer, "payer"),
+  // of a contract wallet only the chain can say
+  "acceptance-signature"(c) {
+    if (c.receipt.acceptance.check !== null) return;
+    same(signer(c.acceptDigest, c.receipt.acceptance.signature), c.record.payer, "payer");
+  },
 
   statement(c) {
     const [r, part] = [c.record, c.receipt.supplier];
@@ -306,6 +334,13 @@ const STEPS = {
     const { index, hashes } = c.receipt.proof;
     verifyInclusion(leafHash(entryLeaf("batch-header", c.receipt.batch.header)), index, c.head.size, hashes, c.head.root);
   },
+
+  anchor({ receipt: { anchor }, policy, head }) {
+    if (anchor === null) return;
+    same(anchor.chainId, policy.chainId, "the anchor's chain");
+    same(anchor.contract, policy.contract ?? policy.anchor, "the anchor's contract");
+    demand(anchor.size === head.size && anchor.root.equals(head.root), "an anchor of another checkpoint");
+  },
 };
 
 const commitment = (record, answer) => tagged("offpeak/response-commit@v1", bytes(record.salt), answer);
@@ -339,7 +374,8 @@ export function verifyReceipt(data, policy) {
       return { exit: 1, step, reason: error.message };
     }
   }
-  return { exit: found.receipt.batch === null ? 2 : 0, step: null, reason: "" };
+  const { batch, acceptance } = found.receipt;
+  return { exit: batch === null ? 2 : acceptance.check !== null ? 5 : 0, step: null, reason: "" };
 }
 
 for (const line of readFileSync(0, "utf-8").split("\n").filter(Boolean)) {

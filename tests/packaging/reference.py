@@ -66,7 +66,7 @@ def verify_page() -> str:
     lines += ["## Options", "", *option_rows(parser)]
     lines += ["", "## Exit codes", "", "| code | meaning |", "|---|---|"]
     lines += [f"| {int(code)} | {cell(meaning)} |" for code, meaning in VERIFY_EXITS.items()]
-    lines += ["", "Of several receipts the gravest speaks: 1, then 64, 4, 2, 3, 0.", ""]
+    lines += ["", "Of several receipts the gravest speaks: 1, then 64, 4, 5, 2, 3, 0.", ""]
     lines += ["## Steps", "", "In this order; the first that is refused ends the check.", ""]
     lines += ["| step | holds when |", "|---|---|"]
     lines += [f"| `{step}` | {cell(meaning)} |" for step, meaning in verdict.MEANINGS.items()]

@@ -8,6 +8,7 @@ says `vector=PATH` holds the value at that path and a last line feed where the v
 import base64
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -25,6 +26,8 @@ from ledger.log_entry import (
 from ledger.manifest import ExportFile, ExportManifest
 from ledger.merkle import leaf_hash
 from ledger.note import COSIGNATURE, VerifierKey
+from ledger.onchain import ContractCheck, ContractMethod
+from ledger.receipt import Receipt
 from tests.receipt_world import NOW, Job, World, secret, small_world
 
 PATH = Path(__file__).with_name("receipts.json")
@@ -134,6 +137,15 @@ def make_world() -> World:
     return world
 
 
+def by_contract(receipt: Receipt) -> Receipt:
+    """The receipt as if a contract wallet had accepted, by a signature that only it understands."""
+    check = ContractCheck(ContractMethod.DEPLOYED, 1_000, secret("a block"))
+    acceptance = replace(
+        receipt.acceptance, signature=secret("a passkey") * 5, contract_check=check
+    )
+    return replace(receipt, acceptance=acceptance)
+
+
 def make() -> dict[str, object]:
     """The whole file."""
     world = make_world()
@@ -143,6 +155,8 @@ def make() -> dict[str, object]:
     receipts["early"] = world.receipt(world.jobs[0], size=2)
     receipts["pending"] = world.receipt(pending)
     receipts["witnessed"] = world.receipt(world.jobs[0], checkpoint=cosigned(world.checkpoint()))
+    receipts["anchored"] = replace(world.receipt(world.jobs[6]), anchor=world.anchor())
+    receipts["contract_wallet"] = by_contract(world.receipt(world.jobs[0]))
     witness = f"witness w1 {witness_key()}"
     manifest = make_manifest(world)
     return {
@@ -165,6 +179,8 @@ def look_up(vectors: object, path: str) -> str:
     """The text of a block: the value at a dotted path, ended by one line feed."""
     value = vectors
     for step in path.split("."):
+        if isinstance(value, str):
+            value = json.loads(value)
         value = value[int(step)] if isinstance(value, list) else value[step]  # type: ignore[index]
     text = value if isinstance(value, str) else json.dumps(value, indent=1, ensure_ascii=False)
     return text if text.endswith("\n") else text + "\n"

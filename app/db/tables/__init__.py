@@ -43,6 +43,7 @@ from app.db.tables.treasury import (
     withdrawal,
 )
 from app.db.tables.version import schema_functions
+from app.db.tables.wallets import contract_signature
 
 __all__ = [
     "SCHEMA",
@@ -57,6 +58,7 @@ __all__ = [
     "chain_cursor",
     "chain_event",
     "chain_transaction",
+    "contract_signature",
     "correction",
     "cost_entry",
     "deployment",

@@ -27,7 +27,7 @@ request_authorization = Table(
     Column("nonce", LargeBinary, nullable=False),
     Column("quote_digest", LargeBinary, nullable=False),
     Column("request_digest", LargeBinary, nullable=False),
-    # exactly what was signed, for the receipt: canonical JSON and 65-byte signatures
+    # exactly what was signed, for the receipt: canonical JSON; 65 bytes, more of a contract wallet
     Column("message", LargeBinary, nullable=False),
     Column("signature", LargeBinary, nullable=False),
     Column("quote", LargeBinary, nullable=False),
@@ -35,6 +35,7 @@ request_authorization = Table(
     # the digest first: with the wallet first a busy wallet would scan all its rows
     UniqueConstraint("quote_digest", "account_id"),
     UniqueConstraint("nonce", "account_id"),
+    CheckConstraint("octet_length(signature) <= 4096", "signature"),
 )
 
 job = Table(

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -16,6 +16,7 @@ from ledger.hashing import sha256
 from ledger.log_keys import KeyTable, follow
 from ledger.merkle import LogIndex
 from ledger.note import NoteSigner
+from ledger.onchain import Anchor
 from ledger.usage import usage_record_domain
 from tests.integration.books import Books, Order, Seller, wallet
 
@@ -97,6 +98,35 @@ class Archive:
         await self.sign()
         await self.sequencer().run_once()
         return ids
+
+    def anchor(self, size: int, *, root: bytes | None = None) -> Anchor:
+        """Book that the checkpoint of a size is anchored, with its own root by default."""
+        books = self.books
+        books.connection.execute("RESET ROLE")
+        found = books.one("SELECT root FROM offpeak.log_checkpoint WHERE size = %s", size)
+        anchored = Anchor(
+            chain_id=DOMAIN.chain_id,
+            contract=DOMAIN.verifying_contract,
+            size=size,
+            root=found.root if root is None else root,
+            tx_hash=seed(f"transaction {size}"),
+            block_number=100 + size,
+            block_hash=seed(f"block {size}"),
+            log_index=3,
+        )
+        event = uuid4()
+        self.tamper(
+            "INSERT INTO offpeak.chain_event(id, chain_id, block_number, block_hash, tx_hash,"
+            " log_index, mined_at, kind, payer, amount, ref, extra, state, seen_at, booked_at)"
+            " VALUES (%s, %s, %s, %s, %s, 3, now(), 'published', '', 0, %s, '{}', 'booked', now(),"
+            " now())",
+            event, anchored.chain_id, anchored.block_number, anchored.block_hash,
+            anchored.tx_hash, anchored.root,
+        )  # fmt: skip
+        self.tamper(
+            "INSERT INTO offpeak.anchor VALUES (%s, %s, %s, now())", size, anchored.root, event
+        )
+        return anchored
 
     async def followed_keys(self) -> KeyTable:
         """Return the keys as anyone finds them who trusts the first one."""

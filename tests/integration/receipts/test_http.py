@@ -22,6 +22,7 @@ from ledger.hashing import sha256
 from ledger.log_entry import BatchHeader, EntryKind, entry_leaf_hash
 from ledger.merkle import TreeHead, verify_consistency, verify_inclusion
 from ledger.note import VerifierKey
+from ledger.onchain import ContractCheck, ContractMethod
 from ledger.receipt import Receipt
 from ledger.signing import SigningKey
 from tests.integration.books import ASSET, wallet
@@ -109,6 +110,46 @@ async def test_a_receipt_before_its_checkpoint_is_there_without_a_batch(site: Si
     assert await sequencer.sign_checkpoints() == 1
     answer = await site.get(f"/v1/receipts/{shown(record)}", signer=KEY)
     assert Receipt.parse(answer.content).batch is not None
+
+
+async def test_a_receipt_is_made_for_the_anchored_checkpoint_that_has_it(site: Site) -> None:
+    [record] = await site.archive.seal(KEY.address)
+    anchor = site.archive.anchor(2)
+    [later] = await site.archive.seal(KEY.address)
+    receipts = [
+        Receipt.parse((await site.get(f"/v1/receipts/{shown(each)}", signer=KEY)).content)
+        for each in (record, later)
+    ]
+    assert [each.anchor for each in receipts] == [anchor, None]
+    for receipt, size in zip(receipts, (2, 3), strict=True):
+        assert receipt.log_proof is not None
+        notes = {
+            receipt.log_proof.checkpoint,
+            *(each.log_proof.checkpoint for each in receipt.keys),
+        }
+        assert notes == {(await site.get(f"/v1/log/checkpoints/{size}")).content}
+    newer = site.archive.anchor(3)
+    body = (await site.get(f"/v1/receipts/{shown(record)}", signer=KEY)).content
+    assert Receipt.parse(body).anchor == newer
+
+
+async def test_a_root_that_is_not_ours_anchors_nothing(site: Site) -> None:
+    [record] = await site.archive.seal(KEY.address)
+    site.archive.anchor(2, root=seed("another root"))
+    body = (await site.get(f"/v1/receipts/{shown(record)}", signer=KEY)).content
+    assert Receipt.parse(body).anchor is None
+
+
+async def test_a_contract_wallets_receipt_says_where_its_contract_said_yes(site: Site) -> None:
+    [record] = await site.archive.seal(KEY.address)
+    site.archive.tamper(
+        "SELECT offpeak.record_contract_signature(a.digest, a.payer, 'erc-1271', 7, %s)"
+        " FROM offpeak.request_authorization a",
+        seed("block"),
+    )
+    body = (await site.get(f"/v1/receipts/{shown(record)}", signer=KEY)).content
+    seen = ContractCheck(ContractMethod.DEPLOYED, 7, seed("block"))
+    assert Receipt.parse(body).acceptance.contract_check == seen
 
 
 async def test_a_receipt_is_its_payers_only(site: Site) -> None:

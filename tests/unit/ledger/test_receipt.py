@@ -11,14 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.checkpoint import Checkpoint, LogProof
+from ledger.encoding import Address
 from ledger.errors import BadReceipt
 from ledger.hashing import sha256
 from ledger.merkle import BatchIndex, LogIndex, TreeHead
 from ledger.note import NoteSigner
+from ledger.onchain import MAX_CONTRACT_SIGNATURE, Anchor, ContractCheck, ContractMethod
 from ledger.receipt import (
     MAX_BATCH_PROOF,
     MAX_KEY_ENTRIES,
     MAX_RECEIPT_BYTES,
+    Acceptance,
     BatchPart,
     KeyEntry,
     Opening,
@@ -34,13 +37,35 @@ PROOF = LogProof(
 RECEIPT = Receipt(
     record=SignedMessage('{"a":"b"}', b"\1" * 65),
     quote=SignedMessage("{}", b"\2" * 65),
-    acceptance=SignedMessage("\u2028 \u00e9 \U0001f600", b"\3" * 65),
+    acceptance=Acceptance("\u2028 \u00e9 \U0001f600", b"\3" * 65),
     supplier=SupplierPart("{}", b"\4" * 64, b"\5" * 32),
     batch=BatchPart(b"{}", BatchIndex(0), (b"\6" * 32,)),
     log_proof=PROOF,
     keys=(KeyEntry(b"entry\n", PROOF),),
     opening=Opening("{}", b"\7" * 32, "Billing", "stop"),
 )
+ANCHOR_AT = "0xe7f1725e7734ce288f8367e1bb143e90bb3f0512"
+ANCHORED = replace(
+    RECEIPT,
+    anchor=Anchor(
+        chain_id=31337,
+        contract=Address(ANCHOR_AT),
+        size=2,
+        root=bytes(32),
+        tx_hash=b"\1" * 32,
+        block_number=7,
+        block_hash=b"\2" * 32,
+        log_index=0,
+    ),
+)
+BY_CONTRACT = replace(
+    RECEIPT,
+    acceptance=Acceptance(
+        "{}", b"\1" * 130, ContractCheck(ContractMethod.COUNTERFACTUAL, 9, b"\3" * 32)
+    ),
+)
+ANCHOR = json.loads(ANCHORED.encode())["anchor"]
+CHECK = json.loads(BY_CONTRACT.encode())["acceptance"]["contract_check"]
 PENDING = replace(RECEIPT, batch=None, log_proof=None, keys=(), supplier=None, opening=None)
 Change = Callable[[Any], object]
 """What is done to the document."""
@@ -62,15 +87,32 @@ def replace_with(**members: object) -> Change:
 
 @pytest.mark.parametrize(
     "receipt",
-    [RECEIPT, PENDING, replace(RECEIPT, opening=Opening("{}", bytes(32), None, None))],
+    [
+        RECEIPT,
+        PENDING,
+        ANCHORED,
+        BY_CONTRACT,
+        replace(BY_CONTRACT, acceptance=replace(BY_CONTRACT.acceptance, signature=b"")),
+        replace(RECEIPT, opening=Opening("{}", bytes(32), None, None)),
+    ],
 )
 def test_a_receipt_is_read_back(receipt: Receipt) -> None:
     assert Receipt.parse(receipt.encode()) == receipt
     assert receipt.encode().endswith(b"}\n")
-    assert json.loads(receipt.encode())["anchor"] is None
+
+
+def test_what_a_receipt_does_not_hold_is_null_or_left_out() -> None:
+    document = json.loads(RECEIPT.encode())
+    assert document["anchor"] is None
+    assert "contract_check" not in document["acceptance"]
+
+
+def checked(**members: object) -> Change:
+    return put("acceptance", contract_check={**CHECK, **members})
 
 
 LINE = "0x" + "00" * 32
+TOO_LONG = "0x" + "01" * (MAX_CONTRACT_SIGNATURE + 1)
 ANSWER = {"content": "a", "finish_reason": "stop"}
 
 
@@ -79,7 +121,25 @@ ANSWER = {"content": "a", "finish_reason": "stop"}
     [
         ("format", replace_with(format="offpeak/receipt@v2")),
         ("format", replace_with(format=None)),
-        ("anchor", replace_with(anchor={})),
+        ("anchor.chain_id", replace_with(anchor={})),
+        ("anchor", replace_with(anchor={**ANCHOR, "more": ""})),
+        ("anchor", replace_with(anchor=ANCHOR, batch=None, log_proof=None)),
+        ("anchor.size", replace_with(anchor={**ANCHOR, "size": 2})),
+        ("anchor.size", replace_with(anchor={**ANCHOR, "size": "02"})),
+        ("anchor.chain_id", replace_with(anchor={**ANCHOR, "chain_id": str(2**53)})),
+        ("anchor.block_number", replace_with(anchor={**ANCHOR, "block_number": "0x7"})),
+        ("anchor.log_index", replace_with(anchor={**ANCHOR, "log_index": "-1"})),
+        ("anchor.root", replace_with(anchor={**ANCHOR, "root": "0x" + "0A" * 32})),
+        ("anchor.tx_hash", replace_with(anchor={**ANCHOR, "tx_hash": "0x00"})),
+        ("anchor.contract", replace_with(anchor={**ANCHOR, "contract": ANCHOR_AT})),
+        ("anchor.contract", replace_with(anchor={**ANCHOR, "contract": None})),
+        ("acceptance.signature", put("acceptance", signature="0x" + "01" * 66)),
+        ("acceptance.contract_check", put("acceptance", contract_check=None)),
+        ("acceptance.contract_check", checked(more="")),
+        ("acceptance.contract_check.method", checked(method="erc-20")),
+        ("acceptance.contract_check.block_hash", checked(block_hash="0x")),
+        ("acceptance.contract_check.block_number", checked(block_number=1)),
+        ("acceptance.signature", put("acceptance", contract_check=CHECK, signature=TOO_LONG)),
         ("receipt", replace_with(more=1)),
         ("receipt.quote", lambda value: value.pop("quote")),
         ("record", replace_with(record=None)),

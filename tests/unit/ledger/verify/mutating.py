@@ -225,6 +225,23 @@ def delete(*path: str) -> Callable[[Document], None]:
     return apply
 
 
+ELSEWHERE = checksum_address(TREASURY)
+
+
+def in_anchor(member: str, change: Callable[[str], str]) -> Callable[[Document], None]:
+    """The receipt claims an anchor of which one member is another."""
+
+    def apply(given: Document) -> None:
+        given["anchor"] = world().anchor().document()
+        given["anchor"][member] = change(given["anchor"][member])
+
+    return apply
+
+
+def anchor_of_another_log(given: Document) -> None:
+    given["anchor"] = other_world().anchor().document()
+
+
 def flip_proof(given: Document) -> None:
     proof = given["batch"]["proof"]
     proof[0] = proof[0][:5] + format(int(proof[0][5], 16) ^ 1, "x") + proof[0][6:]

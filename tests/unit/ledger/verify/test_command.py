@@ -127,7 +127,7 @@ USAGE: dict[str, tuple[list[str], str]] = {
     "no such policy": (["receipt.json", "--policy", "none.txt"], "none.txt"),
     "a policy that is none": (["receipt.json", "--policy", "receipt.json"], "line 1"),
     "a policy without end": (["receipt.json", "--policy", "/dev/zero"], "regular file"),
-    "an rpc": (["receipt.json", "--policy", "policy.txt", "--rpc", "http://x"], "not built yet"),
+    "an rpc": (["receipt.json", "--policy", "policy.txt", "--rpc", "ws://x"], "--rpc"),
     "an unknown requirement": (
         ["receipt.json", "--policy", "policy.txt", "--require", "truth"],
         "--require",

@@ -23,7 +23,9 @@ from tests.unit.ledger.verify.checking import (
     world,
 )
 from tests.unit.ledger.verify.mutating import (
+    ELSEWHERE,
     Case,
+    anchor_of_another_log,
     at,
     batch_index_for_log_index,
     delete,
@@ -35,6 +37,7 @@ from tests.unit.ledger.verify.mutating import (
     flip_proof,
     header_of_another_batch,
     high_s,
+    in_anchor,
     in_every_checkpoint,
     in_header,
     in_message,
@@ -42,6 +45,7 @@ from tests.unit.ledger.verify.mutating import (
     lower_payer,
     neighbour,
     note_line,
+    other,
     other_batch,
     proof_lines,
     put,
@@ -231,7 +235,8 @@ FORMED = [
     *(Case(f"{name} is missing", delete(name), Step.FORM, name) for name in document()),
     Case("an unknown member", put("extra", value="x"), Step.FORM, "extra"),
     Case("another format", put("format", value="offpeak/receipt@v2"), Step.FORM, "format"),
-    Case("an anchor", put("anchor", value={}), Step.FORM, "anchor"),
+    Case("an empty anchor", put("anchor", value={}), Step.FORM, "anchor"),
+    Case("a contract check of nothing", put("acceptance", "contract_check", value={}), Step.FORM),
     Case("batch without log proof", put("log_proof", value=None), Step.FORM, "together"),
     Case("log proof without batch", put("batch", value=None), Step.FORM, "together"),
     Case("a number instead of text", put("batch", "index", value=2), Step.FORM, "batch.index"),
@@ -283,7 +288,19 @@ FORMED = [
 ]
 
 
-CASES = list(chain(MEMBERS, SIGNED, PLACED, TRUSTED, FORMED))
+ANCHORED = [
+    Case("anchor on another chain", in_anchor("chain_id", other), Step.ANCHOR, "on chain 31338"),
+    Case("anchor in another contract", in_anchor("contract", lambda _: ELSEWHERE), Step.ANCHOR),
+    Case("anchor of another size", in_anchor("size", other), Step.ANCHOR),
+    Case("anchor of another root", in_anchor("root", other), Step.ANCHOR),
+    Case("anchor contract in lower case", in_anchor("contract", str.lower), Step.FORM, "EIP-55"),
+    Case("anchor block in hex", in_anchor("block_number", lambda _: "0x7"), Step.FORM),
+    Case("anchor with a short hash", in_anchor("tx_hash", lambda _: "0x00"), Step.FORM),
+    Case("anchor of another log", anchor_of_another_log, Step.ANCHOR),
+]
+
+
+CASES = list(chain(MEMBERS, SIGNED, PLACED, TRUSTED, FORMED, ANCHORED))
 
 
 def test_the_receipt_that_is_changed_is_a_good_one() -> None:

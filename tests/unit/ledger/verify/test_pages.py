@@ -13,6 +13,7 @@ from ledger.verify.cli import main
 from ledger.verify.policy import MAX_MEMBERS, MAX_NAMES, MAX_POLICY_BYTES, parse_policy
 from tests.receipt_world import AUTHORIZATIONS, RECORDS
 from tests.unit.ledger.verify.checking import subject, world
+from tests.unit.ledger.verify.nodes import anchoring, honest, serving
 from tests.unit.ledger.verify.running import ROOT, make_folder
 
 __all__ = ["make_folder"]
@@ -72,8 +73,13 @@ def test_every_command_of_the_how_to_ends_verified(
     proof = json.dumps({"from": "3", "to": "5", "proof": hashes})
     (folder / "proof.json").write_text(proof)
     monkeypatch.chdir(folder)
-    assert len(commands()) == 6
+    assert len(commands()) == 7
     for line in commands():
+        if "--rpc" in line:
+            with serving(honest(anchoring(world().head()))) as url:
+                given = shlex.split(line.replace("https://rpc.example", url))
+                assert main(given[1:]) == 0, line
+            continue
         if "--consistency" in line:
             Path("last.checkpoint").write_bytes(world().checkpoint(3))
         assert main(shlex.split(line)[1:]) == 0, line
