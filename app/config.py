@@ -59,7 +59,6 @@ class Settings(BaseSettings):
     database_pool_size: int = Field(
         default=10, ge=1, le=200, description="Postgres connections of one process."
     )
-
     database_statement_seconds: float = Field(
         default=10.0, gt=0, le=600, description="Longest statement; the database ends a longer one."
     )
@@ -114,7 +113,6 @@ class Settings(BaseSettings):
     content_key_file: Path | None = Field(
         default=None, description="File holding `content_key`; wins over the value."
     )
-
     checkpoint_key: SecretStr | None = Field(
         default=None,
         description="Ed25519 seed that signs the receipt log, 64 hex digits; not for gateways.",
@@ -163,7 +161,7 @@ class Settings(BaseSettings):
     )
     deposit_safe_limit: Amount = Field(
         default="1000",
-        description="Deposits of a wallet up to this together count once `safe`, more `finalized`.",
+        description="Deposits up to this together count once `safe`, not `finalized`.",
     )
     withdrawal_minimum: Amount = Field(default="1", description="The smallest withdrawal.")
     gas_token_price: Amount = Field(
