@@ -30,6 +30,7 @@ from app.models import errors as models
 from app.quotes import errors as quotes
 from app.receipts import errors as receipts
 from app.requests import errors as requests
+from app.treasury import errors as treasury
 from app.wallets import errors as wallets
 from ledger.money import Nano, format_amount
 
@@ -122,6 +123,20 @@ STATUS: dict[type[Exception], int] = {
     chain.TransactionRefused: 502,
     chain.TransactionReverted: 502,
     chain.TransactionPending: 504,
+    # The treasury.
+    treasury.ChainNotConfigured: 501,
+    treasury.FeeUnknown: 503,
+    treasury.FinalBlockUnknown: 503,
+    treasury.PayoutRefused: 409,
+    treasury.TooManyWithdrawals: 429,
+    treasury.WithdrawalDeadline: 422,
+    treasury.WithdrawalFeeTooLow: 409,
+    treasury.WithdrawalNonceUsed: 409,
+    treasury.WithdrawalNotFound: 404,
+    treasury.WithdrawalToken: 422,
+    treasury.WithdrawalTooSmall: 422,
+    treasury.WithdrawalsHalted: 503,
+    treasury.WrongSender: 500,
     # Money and evidence.
     money.BadAddress: 422,
     money.BadAmount: 422,

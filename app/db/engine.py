@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+import structlog
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
@@ -21,8 +22,16 @@ TREASURY_ROLE = "offpeak_treasury"
 """The application's, that besides books what the chain says and sends transactions."""
 
 
+PROBES = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
+"""A client that vanished without a word is noticed by the server, which ends its locks."""
+
+LOCK = text("SELECT pg_try_advisory_lock(hashtextextended(:name, 0))")
+UNLOCK = text("SELECT pg_advisory_unlock(hashtextextended(:name, 0))")
+
 SNAPSHOT_SECONDS = 600
 """The longest statement of a snapshot: recomputing the books reads every transfer."""
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +95,29 @@ class Database:
             raise_typed(error)
 
     @asynccontextmanager
+    async def locked(self, name: str) -> AsyncGenerator[AsyncConnection | None]:
+        """One connection that alone holds the lock `name`; None while another session holds it.
+
+        Each statement on it is a transaction of its own. The lock is the session's: whoever has
+        lost the connection has lost the lock, and finds out at the next statement. So everything
+        that must be done by one process at a time is written on this connection.
+
+        Raises:
+            DatabaseUnavailable, DatabaseConflict: as `transaction`.
+        """
+        try:
+            async with self._statements.connect() as connection:
+                if not await connection.scalar(LOCK, {"name": name}):
+                    yield None
+                    return
+                try:
+                    yield connection
+                finally:
+                    await _unlock(connection, name)
+        except FAILURES as error:
+            raise_typed(error)
+
+    @asynccontextmanager
     async def snapshot(self) -> AsyncGenerator[AsyncConnection]:
         """One REPEATABLE READ, read-only view: every query in the block sees the same instant."""
         async with self._engine.connect() as connection:
@@ -141,6 +173,18 @@ def raise_typed(error: Exception) -> NoReturn:
     raise ours from error
 
 
+async def _unlock(connection: AsyncConnection, name: str) -> None:
+    """Give the lock back; where that fails the session ends, which gives it back too."""
+    freed = False
+    try:
+        freed = bool(await connection.scalar(UNLOCK, {"name": name}))
+    except FAILURES:
+        log.warning("a lock was lost with its connection", lock=name)
+    finally:
+        if not freed:
+            await connection.invalidate()
+
+
 def _engine(url: str, role: str, limits: DatabaseLimits, **options: Any) -> AsyncEngine:
     return create_async_engine(
         sqlalchemy_url(url),
@@ -150,7 +194,7 @@ def _engine(url: str, role: str, limits: DatabaseLimits, **options: Any) -> Asyn
         hide_parameters=True,
         connect_args={
             "application_name": "offpeak",
-            "options": f"-c role={role} -c jit=off -c timezone=UTC {limits.options()}",
+            "options": f"-c role={role} -c jit=off -c timezone=UTC {limits.options()} {PROBES}",
             "connect_timeout": limits.connect,
             # A server that vanished without a word is noticed by the kernel.
             "keepalives_idle": 10,

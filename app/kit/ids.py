@@ -22,6 +22,7 @@ class IdPrefix(StrEnum):
     AGENT = "agent"
     SUPPLIER = "sup"
     DEPLOYMENT = "dep"
+    WITHDRAWAL = "wdr"
 
 
 class IdSource:
