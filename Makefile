@@ -2,7 +2,7 @@
 PYTHON ?= python3
 WORKERS ?= 3
 
-.PHONY: help environment demo up test check format bench lock clean
+.PHONY: help environment demo up test check format bench contracts contracts-audit lock clean
 
 help:
 	@echo "make demo    the whole flow on real engines, three tasks, then everything stops"
@@ -11,6 +11,8 @@ help:
 	@echo "make check   format, lint, types, imports, tests"
 	@echo "make format  rewrite the code in the project's format"
 	@echo "make bench   speed and memory, as a table"
+	@echo "make contracts  compile and test the contracts, write their artifacts (needs node and npm)"
+	@echo "make contracts-audit  slither and halmos over the contracts, each in its own environment"
 	@echo "make lock    resolve the dependencies anew into .ci/requirements.txt"
 	@echo "make clean   remove .venv and caches"
 
@@ -45,6 +47,12 @@ format: environment
 
 bench: environment
 	@.venv/bin/python -m tests.bench
+
+contracts: environment
+	@.venv/bin/python -m tests.packaging.contracts
+
+contracts-audit: environment
+	@.venv/bin/python -m tests.packaging.contracts_audit
 
 lock: environment
 	@.ci/lock
