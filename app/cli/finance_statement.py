@@ -104,7 +104,7 @@ def shown_reference(movement: "Movement") -> str:
             return format_id(IdPrefix.JOB, movement.reference)
         case MovementKind.ACCRUAL:
             return format_id(IdPrefix.LEASE, movement.reference)
-        case MovementKind.DEPOSIT:
+        case _:  # an event of the chain, a withdrawal or a payout
             return str(movement.reference)
 
 

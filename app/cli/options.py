@@ -49,6 +49,21 @@ PasswordFile = Annotated[
     ),
 ]
 
+Rpc = Annotated[
+    str | None,
+    typer.Option(
+        "--rpc",
+        envvar="OFFPEAK_RPC_URL",
+        metavar="URL",
+        help="JSON-RPC URL of the chain, or several with commas. Without it: the chain that"
+        " `offpeak up` runs here.",
+    ),
+]
+
+Mined = Annotated[
+    float, typer.Option("--wait", min=1, max=86_400, help="Seconds to wait for what is sent.")
+]
+
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Sign without asking.")]
 
 Model = Annotated[str, typer.Option(envvar="OFFPEAK_MODEL", help="Model release.")]

@@ -15,10 +15,12 @@ from app.cli import (
     capacity,
     check,
     demo,
+    deposit,
     dev,
     fetch,
     finance,
     job,
+    leave,
     ledger,
     log,
     migrate,
@@ -29,6 +31,7 @@ from app.cli import (
     supplier,
     up,
     wallet,
+    withdraw,
     work,
 )
 from app.cli.exits import table
@@ -115,6 +118,8 @@ for name, function, example in (
     ("demo", demo.demo, demo.EXAMPLE),
     ("ask", ask.ask, ask.EXAMPLE),
     ("quote", quote.quote, quote.EXAMPLE),
+    ("deposit", deposit.deposit, deposit.EXAMPLE),
+    ("withdraw", withdraw.withdraw, withdraw.EXAMPLE),
     ("models", models.models, models.EXAMPLE),
     ("capacity", capacity.capacity, capacity.EXAMPLE),
     ("fetch", fetch.fetch, fetch.EXAMPLE),
@@ -125,6 +130,7 @@ for name, function, example in (
 ):
     app.command(name, epilog=example)(function)
 app.add_typer(wallet.app, name="wallet")
+app.add_typer(leave.app, name="exit")
 app.add_typer(job.app, name="job")
 app.add_typer(supplier.app, name="supplier")
 app.add_typer(receipt.app, name="receipt")

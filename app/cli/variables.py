@@ -7,7 +7,14 @@ PREFIX = "OFFPEAK_"
 OTHERS = (PREFIX + "AGENT_", PREFIX + "TEST_")
 """Read by `offpeak-agent`, and by the tests."""
 OF_THE_CLIENT = frozenset(
-    {"OFFPEAK_ANVIL", "OFFPEAK_HOME", "OFFPEAK_URL", "OFFPEAK_MODEL", "OFFPEAK_QUOTE_SIGNER"}
+    {
+        "OFFPEAK_ANVIL",
+        "OFFPEAK_HOME",
+        "OFFPEAK_URL",
+        "OFFPEAK_RPC_URL",
+        "OFFPEAK_MODEL",
+        "OFFPEAK_QUOTE_SIGNER",
+    }
 )
 
 

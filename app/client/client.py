@@ -29,8 +29,9 @@ from app.client.terms import Terms
 from app.client.transport import Call, Reply, Transport
 from app.client.wallet import Wallet
 from app.receipts.schemas import LogKeysOut, ReceiptPageOut
+from app.treasury.schemas import TreasuryOut, WithdrawalOut, WithdrawalPageOut
 from app.wallets.schemas import BalanceOut
-from ledger.authorization import ReadAccess
+from ledger.authorization import ReadAccess, Withdrawal
 from ledger.encoding import Address
 from ledger.money import Nano
 from ledger.usage import UsageRecord
@@ -94,6 +95,10 @@ class Client:
         assert self._wallet is not None, "this client was made without a wallet"
         return self._wallet
 
+    def pause(self, seconds: float) -> None:
+        """Wait, by this client's clock."""
+        self._clock.pause(seconds)
+
     def models(self) -> ModelList:
         """Return the approved model releases and their rates now."""
         return self._look(ModelList, "/v1/models")
@@ -103,7 +108,7 @@ class Client:
         return self._look(CapacityList, "/v1/capacity")
 
     def balance(self) -> BalanceOut:
-        """Return the wallet's money: available, held, pending."""
+        """Return the wallet's money, every bucket apart."""
         return self._read(BalanceOut, "/v1/balances", scope="balances")
 
     def quote(
@@ -157,6 +162,32 @@ class Client:
         headers = {"Prefer": f"wait={wait}"}
         reply = self._transport.send(_post("/v1/requests", body, headers=headers, wait=wait))
         return _parsed(JobDocument, reply.document, what="/v1/requests")
+
+    def treasury(self) -> TreasuryOut:
+        """Return where money goes in and out, and what it costs now, as the gateway states it."""
+        return self._look(TreasuryOut, "/v1/treasury")
+
+    def withdraw(self, message: Withdrawal) -> WithdrawalOut:
+        """Sign a withdrawal and send it; the same message sent again is not paid twice.
+
+        Raises:
+            ProblemError: refused, nothing was taken. GatewayUnreachable: nothing came back.
+        """
+        signature = self.wallet.sign_digest(message.digest(self.terms.domain))
+        body = {"withdrawal": message.message(), "signature": "0x" + signature.hex()}
+        reply = self._transport.send(_post("/v1/withdrawals", body))
+        return _parsed(WithdrawalOut, reply.document, what="/v1/withdrawals")
+
+    def withdrawal(self, withdrawal_id: str) -> WithdrawalOut:
+        """Return one of this wallet's withdrawals."""
+        path = f"/v1/withdrawals/{parse.quote(withdrawal_id, safe='')}"
+        return self._read(WithdrawalOut, path, scope="balances")
+
+    def withdrawals(self, *, limit: int = 20, before: str | None = None) -> WithdrawalPageOut:
+        """Return this wallet's withdrawals, newest first, up to `limit` before `before`."""
+        query = {"limit": str(limit)} | ({} if before is None else {"before": before})
+        path = f"/v1/withdrawals?{parse.urlencode(query)}"
+        return self._read(WithdrawalPageOut, path, scope="balances")
 
     def job(self, job_id: str) -> JobDocument:
         """Return one of this wallet's jobs."""

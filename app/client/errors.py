@@ -8,6 +8,7 @@
   - Unanswered                 signed and sent, and we did not hear how it went on
   - QuoteRefused               we do not sign
     - WrongChain, WrongDomain, QuoteDiffers, QuoteForged, QuoteExpired, MaximumExceeded
+  - NotBaseUnits               an amount that the token cannot express
   - RecordRefused              a usage record that does not prove what it should
   - KeystoreError              see the classes
     - NoKeystore, KeystoreUnreadable, WrongPassword, KeystoreExists
@@ -50,6 +51,14 @@ NEXT_STEPS: Mapping[str, str] = {
     "insufficient-funds": "deposit more, or lower --max-tokens",
     "exit-open": "`offpeak exit finalize` once it is ripe, or `offpeak exit cancel`",
     "wallet-owes": "`offpeak deposit` what `offpeak wallet balance` shows as owed",
+    "withdrawal-fee-too-low": "run it again: the fee has risen; nothing was taken",
+    "withdrawal-too-small": "withdraw more, or `offpeak exit request`, which costs gas only",
+    "withdrawal-nonce-used": "run it again",
+    "withdrawal-deadline": "check this machine's clock",
+    "too-many-withdrawals": "wait until one of them has ended: `offpeak wallet balance`",
+    "withdrawals-halted": "the operator looks at the books; try again later, nothing was taken",
+    "withdrawal-fee-unknown": "try again in a minute; nothing was taken",
+    "chain-not-configured": "this gateway has no chain; ask its operator",
     "funds-on-hold": "the money is held by running jobs; it comes back when they end",
     "quote-expired": "ask for a new quote; nothing was charged",
     "context-exceeded": "shorten the prompt or lower --max-tokens",
@@ -139,15 +148,15 @@ class QuoteRefused(ClientError):
 
 
 class WrongChain(QuoteRefused):
-    """The gateway asks for a signature for another chain than the one expected."""
+    """The gateway or the node is of another chain than the one that this wallet signs for."""
 
     code = "wrong-chain"
 
-    def __init__(self, *, expected: int, found: int) -> None:
-        super().__init__(f"the gateway asks for chain {found}, this client is set to {expected}")
+    def __init__(self, *, expected: int, found: int, of: str = "gateway") -> None:
+        super().__init__(f"the {of} is of chain {found}, this wallet is set to chain {expected}")
         self.expected = expected
         self.found = found
-        self.next_step = "nothing was signed; set OFFPEAK_CHAIN_ID if the gateway's is right"
+        self.next_step = f"nothing was signed; set OFFPEAK_CHAIN_ID if the {of}'s is right"
 
 
 class WrongDomain(QuoteRefused):
@@ -196,6 +205,16 @@ class MaximumExceeded(QuoteRefused):
         super().__init__(f"the quote's maximum is {maximum}, the limit is {limit}")
         self.maximum = maximum
         self.limit = limit
+
+
+class NotBaseUnits(ClientError):
+    """An amount that the token cannot express."""
+
+    code = "bad-amount"
+    next_step = "the token has six decimals: 0.000001 is the least"
+
+    def __init__(self, amount: str) -> None:
+        super().__init__(f"{amount} is not a positive number of base units of the token")
 
 
 class RecordRefused(ClientError):

@@ -54,25 +54,27 @@ class Transport:
         *,
         http: httpx.Client | None = None,
         pause: Callable[[float], None] = time.sleep,
+        attempts: int = ATTEMPTS,
     ) -> None:
         """Take the gateway's base URL; `pause` waits between attempts."""
         self.url = url.rstrip("/")
         self._http = http or httpx.Client(follow_redirects=False)
         self._pause = pause
+        self._attempts = attempts
 
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
 
     def send(self, call: Call) -> Reply:
-        """Return the answer, after lost connections and `RESENT_CODES` of up to `ATTEMPTS` calls.
+        """Return the answer, after lost connections and `RESENT_CODES` of up to so many calls.
 
         Raises:
             ProblemError: the gateway refused. GatewayUnreachable: it never answered.
             AnswerMalformed: it answered something else than a JSON object.
         """
-        for attempt in range(1, ATTEMPTS + 1):
-            last = attempt == ATTEMPTS
+        for attempt in range(1, self._attempts + 1):
+            last = attempt == self._attempts
             try:
                 return self._once(call)
             except httpx.HTTPError as error:

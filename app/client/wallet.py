@@ -28,6 +28,10 @@ class Wallet:
         """Return the signature that accepts a checked quote; the same quote, the same bytes."""
         return self._key.sign(checked.authorization_digest)
 
+    def sign_digest(self, digest: bytes) -> bytes:
+        """Return the signature of what the caller has made and shown: 65 bytes, low s."""
+        return self._key.sign(digest)
+
     def read_header(self, access: ReadAccess, domain: Domain) -> str:
         """Return the Authorization header's value for a read access of this wallet."""
         signature = "0x" + self._key.sign(access.digest(domain)).hex()

@@ -93,7 +93,7 @@ def test_another_salt_than_ours_is_noticed() -> None:
 
 def test_the_wrong_chain_has_its_own_message() -> None:
     terms = replace(TERMS, chain_id=8_453)
-    with pytest.raises(WrongChain, match="chain 31337, this client is set to 8453"):
+    with pytest.raises(WrongChain, match="chain 31337, this wallet is set to chain 8453"):
         checked_quote(document_for(quote_for()), ASKED, terms, now=NOW)
 
 
