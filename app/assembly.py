@@ -13,6 +13,9 @@ from app.capacity.costs import PriorCost
 from app.capacity.loop import MarketLoop, PricePointLoop, PriceRules
 from app.capacity.market import MarketSnapshot
 from app.capacity.service import MarketService
+from app.chain.checks import ChainGuard, chain_terms
+from app.chain.endpoint import RpcLimits
+from app.chain.rpc import ChainRpc, open_rpc
 from app.config import Settings
 from app.db.engine import Database, DatabaseLimits, open_database
 from app.db.migrate import head_revision
@@ -72,6 +75,8 @@ class Gateway:
     admission: AdmissionService
     requests: RequestService
     readiness: ReadinessService
+    chain: ChainRpc | None
+    chain_guard: ChainGuard | None
 
     @property
     def domain(self) -> Domain:
@@ -134,6 +139,7 @@ def build_gateway(settings: Settings) -> Gateway:
         token=lower_address(settings.token_address),
         safe_limit=parse_amount(settings.deposit_safe_limit),
     )
+    chain = chain_of(settings)
     signatures = WalletSignatures()
     requests = RequestService(
         RequestParts(
@@ -168,7 +174,25 @@ def build_gateway(settings: Settings) -> Gateway:
         admission=admission,
         requests=requests,
         readiness=ReadinessService(database, valkey, head=head_revision()),
+        chain=chain,
+        chain_guard=chain_guard_of(settings, chain),
     )
+
+
+def chain_of(settings: Settings) -> ChainRpc | None:
+    """Return the chain's nodes, None when none are set."""
+    if not settings.rpc_url_list:
+        return None
+    limits = RpcLimits(log_blocks=settings.log_range_blocks)
+    return open_rpc(settings.rpc_url_list, limits, expected_chain_id=settings.chain_id)
+
+
+def chain_guard_of(settings: Settings, chain: ChainRpc | None) -> ChainGuard | None:
+    """Return what compares the settings with the chain."""
+    if chain is None:
+        return None
+    terms = chain_terms(settings)
+    return ChainGuard(chain, terms, retry_seconds=settings.chain_poll_seconds)
 
 
 def dispatch_needs(

@@ -109,6 +109,9 @@ def lifespan_of(gateway: Gateway) -> Callable[[FastAPI], AbstractAsyncContextMan
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncGenerator[None]:
         settle_memory()
+        guard = gateway.chain_guard
+        if guard is not None:
+            await guard.check_at_start()
         interval_seconds = gateway.settings.market_refresh_seconds
         market = Periodic("market", interval_seconds, gateway.market_loop.run_round)
         loops = {
@@ -116,6 +119,8 @@ def lifespan_of(gateway: Gateway) -> Callable[[FastAPI], AbstractAsyncContextMan
             "job waiters": gateway.waiters.run(),
             "dispatch": gateway.dispatch.run(),
         }
+        if guard is not None:
+            loops["chain check"] = guard.run()
         if gateway.valkey is not None:
             loops["wakes"] = gateway.wakes.run()
         tasks = [asyncio.create_task(loop, name=name) for name, loop in loops.items()]
@@ -132,6 +137,8 @@ def lifespan_of(gateway: Gateway) -> Callable[[FastAPI], AbstractAsyncContextMan
             await asyncio.gather(*tasks, return_exceptions=True)
             if gateway.valkey is not None:
                 await gateway.valkey.aclose()
+            if gateway.chain is not None:
+                await gateway.chain.aclose()
             await gateway.database.dispose()
 
     return lifespan

@@ -14,10 +14,14 @@ import structlog
 from app.assembly import (
     build_price_point_loop,
     build_sequencer,
+    chain_of,
     database_of,
     record_service_of,
 )
 from app.capacity.repository import CapacityRepository
+from app.chain.checks import ChainTerms, chain_terms, check_chain
+from app.chain.errors import ChainError
+from app.chain.rpc import ChainRpc
 from app.config import Settings
 from app.db.engine import Database
 from app.finance.check import LedgerCheck
@@ -40,9 +44,17 @@ class Worker:
 
     database: Database
     loops: Sequence[Periodic]
+    chain: ChainRpc | None
+    terms: ChainTerms
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run all loops until `stop` is set; the round under way is given up cleanly."""
+        """Run all loops until `stop` is set; the round under way is given up cleanly.
+
+        Raises:
+            ChainMismatch: the settings are of another chain or other contracts; nothing has run.
+            RpcUnavailable: no node answers, so that is not known.
+        """
+        await self._check_chain()
         tasks = [asyncio.create_task(loop.run(), name=loop.name) for loop in self.loops]
         log.info("worker started", loops=[loop.name for loop in self.loops])
         try:
@@ -51,8 +63,19 @@ class Worker:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            if self.chain is not None:
+                await self.chain.aclose()
             await self.database.dispose()
             log.info("worker stopped")
+
+    async def _check_chain(self) -> None:
+        if self.chain is None:
+            return
+        try:
+            await check_chain(self.chain, self.terms)
+        except ChainError:
+            await self.chain.aclose()
+            raise
 
 
 def build_worker(settings: Settings) -> Worker:
@@ -88,4 +111,4 @@ def build_worker(settings: Settings) -> Worker:
         Periodic("receipts", settings.seal_interval_seconds, sequencer.run_once),
         Periodic("ledger-check", settings.ledger_check_seconds, checked),
     ]
-    return Worker(database, loops)
+    return Worker(database, loops, chain_of(settings), chain_terms(settings))

@@ -8,7 +8,7 @@ gives each one alone to a caller who must know.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Self, TypeVar
+from typing import Final, Self, TypeVar
 
 import httpx
 
@@ -27,6 +27,7 @@ from app.chain.blocks import (
 )
 from app.chain.endpoint import AnswerTooLarge, Endpoint, EndpointFailed, RpcFault, RpcLimits
 from app.chain.errors import RpcRefused, RpcUnavailable
+from app.chain.outcomes import SendOutcome, send_outcome
 from app.chain.quantities import (
     MalformedValue,
     data,
@@ -43,22 +44,7 @@ Parsed = TypeVar("Parsed")
 
 FEE_BLOCKS: Final = 10
 FEE_PERCENTILE: Final = 50
-
-SendOutcome = Literal[
-    "accepted", "already-known", "nonce-too-low", "underpriced", "insufficient-funds", "refused"
-]
-"""What a node said to a transaction. None of them is proof of anything; a receipt is."""
-
-_OUTCOMES: Final[Sequence[tuple[str, SendOutcome]]] = (
-    ("already known", "already-known"),
-    ("already imported", "already-known"),
-    ("known transaction", "already-known"),
-    ("nonce too low", "nonce-too-low"),
-    ("underpriced", "underpriced"),
-    ("fee too low", "underpriced"),
-    ("less than block base fee", "underpriced"),
-    ("insufficient funds", "insufficient-funds"),
-)
+_EXECUTING: Final = frozenset({"eth_call", "eth_estimateGas"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,12 +81,28 @@ class CallRequest:
 
 
 class ChainRpc:
-    """Typed calls with failover. One HTTP client; close it with `aclose`."""
+    """Typed calls with failover. One HTTP client; close it with `aclose`.
 
-    def __init__(self, endpoints: Sequence[Endpoint], client: httpx.AsyncClient) -> None:
-        """Take the endpoints in the order they are to be preferred; see `open_rpc`."""
+    Made for a chain id, it asks each endpoint for its own before the first call there and after
+    each failure, and passes over one of another chain.
+    """
+
+    def __init__(
+        self,
+        endpoints: Sequence[Endpoint],
+        client: httpx.AsyncClient,
+        *,
+        expected_chain_id: int | None,
+        known: set[int] | None = None,
+    ) -> None:
+        """Take the endpoints in the order they are to be preferred; see `open_rpc`.
+
+        `known` are those whose chain id was seen, shared by views of the same endpoints.
+        """
         self.endpoints = tuple(endpoints)
         self._client = client
+        self._expected = expected_chain_id
+        self._known: set[int] = set() if known is None else known
         self._good = 0
 
     async def aclose(self) -> None:
@@ -115,7 +117,10 @@ class ChainRpc:
 
     def by_url(self) -> tuple["ChainRpc", ...]:
         """Each endpoint alone, without failover; they share this one's connections."""
-        return tuple(ChainRpc((endpoint,), self._client) for endpoint in self.endpoints)
+        return tuple(
+            ChainRpc((one,), self._client, expected_chain_id=self._expected, known=self._known)
+            for one in self.endpoints
+        )
 
     @property
     def label(self) -> str:
@@ -123,8 +128,8 @@ class ChainRpc:
         return ", ".join(endpoint.label for endpoint in self.endpoints)
 
     async def chain_id(self) -> int:
-        """The chain's EIP-155 id."""
-        return await self._first("eth_chainId", (), lambda given: quantity("chainId", given))
+        """The chain's EIP-155 id, as the first endpoint that answers says, whatever is expected."""
+        return await self._first("eth_chainId", (), _chain_id)
 
     async def block(self, block: BlockRef) -> Block | None:
         """The header of a block; None when no endpoint that answers knows it.
@@ -214,13 +219,14 @@ class ChainRpc:
         reasons = []
         for endpoint in self._ordered():
             try:
+                await self._require_chain(endpoint, "eth_sendRawTransaction")
                 given = await endpoint.ask("eth_sendRawTransaction", [show_data(raw)])
                 _require_hash(given, digest)
             except RpcFault as fault:
-                outcome = _outcome(fault.message)
+                outcome = send_outcome(fault.message)
                 refusal = refusal or Sent(hash=digest, outcome=outcome, detail=fault.message)
             except (EndpointFailed, MalformedValue) as failure:
-                reasons.append(f"{endpoint.label}: {failure}")
+                reasons.append(self._failed(endpoint, failure))
             else:
                 self._good = self.endpoints.index(endpoint)
                 return Sent(hash=digest, outcome="accepted")
@@ -284,13 +290,13 @@ class ChainRpc:
         reasons, absent = [], False
         for endpoint in self._ordered():
             try:
-                given = await _ask(endpoint, method, params)
+                given = await self._ask(endpoint, method, params)
                 if given is not None:
                     found = parse(given)
                     self._good = self.endpoints.index(endpoint)
                     return found
             except (EndpointFailed, MalformedValue) as failure:
-                reasons.append(f"{endpoint.label}: {failure}")
+                reasons.append(self._failed(endpoint, failure))
             else:
                 absent = True
         if not absent:
@@ -310,9 +316,9 @@ class ChainRpc:
         too_large: AnswerTooLarge | None = None
         for endpoint in self._ordered():
             try:
-                found = parse(await _ask(endpoint, method, params))
+                found = parse(await self._ask(endpoint, method, params))
             except (EndpointFailed, MalformedValue) as failure:
-                reasons.append(f"{endpoint.label}: {failure}")
+                reasons.append(self._failed(endpoint, failure))
                 too_large = failure if isinstance(failure, AnswerTooLarge) else too_large
             else:
                 self._good = self.endpoints.index(endpoint)
@@ -321,23 +327,45 @@ class ChainRpc:
             raise too_large
         raise RpcUnavailable(method, reasons)
 
+    async def _ask(self, endpoint: Endpoint, method: str, params: Sequence[object]) -> object:
+        await self._require_chain(endpoint, method)
+        try:
+            return await endpoint.ask(method, params)
+        except RpcFault as fault:
+            if fault.is_revert and method in _EXECUTING:
+                raise _refused(method, fault) from None
+            if method == "eth_getLogs" and fault.is_too_large:
+                raise AnswerTooLarge(str(fault)) from None
+            raise EndpointFailed(str(fault)) from None
+
+    async def _require_chain(self, endpoint: Endpoint, method: str) -> None:
+        """Ask an endpoint for its chain id, once while it answers."""
+        if self._expected is None or endpoint.index in self._known or method == "eth_chainId":
+            return
+        try:
+            found = _chain_id(await endpoint.ask("eth_chainId", ()))
+        except RpcFault as fault:
+            raise EndpointFailed(str(fault)) from None
+        if found != self._expected:
+            raise EndpointFailed(f"chain {found}, not {self._expected}")
+        self._known.add(endpoint.index)
+
+    def _failed(self, endpoint: Endpoint, failure: Exception) -> str:
+        self._known.discard(endpoint.index)
+        return f"{endpoint.label}: {failure}"
+
     def _ordered(self) -> list[Endpoint]:
         """All endpoints once, from the last good one on."""
         return [*self.endpoints[self._good :], *self.endpoints[: self._good]]
 
 
-async def _ask(endpoint: Endpoint, method: str, params: Sequence[object]) -> object:
-    try:
-        return await endpoint.ask(method, params)
-    except RpcFault as fault:
-        if fault.is_revert and method in {"eth_call", "eth_estimateGas"}:
-            reverted = fault.data or b""
-            raise RpcRefused(
-                method, name=error_name(reverted), data=reverted, message=fault.message
-            ) from None
-        if method == "eth_getLogs" and fault.is_too_large:
-            raise AnswerTooLarge(str(fault)) from None
-        raise EndpointFailed(str(fault)) from None
+def _chain_id(given: object) -> int:
+    return quantity("chainId", given)
+
+
+def _refused(method: str, fault: RpcFault) -> RpcRefused:
+    found = fault.data or b""
+    return RpcRefused(method, name=error_name(found), data=found, message=fault.message)
 
 
 def _within(first: int, last: int) -> Callable[[Log], bool]:
@@ -349,17 +377,18 @@ def _require_hash(given: object, expected: bytes) -> None:
         raise MalformedValue("hash")
 
 
-def _outcome(message: str) -> SendOutcome:
-    lower = message.lower()
-    return next((outcome for text, outcome in _OUTCOMES if text in lower), "refused")
+def open_rpc(
+    urls: Sequence[str], limits: RpcLimits | None = None, *, expected_chain_id: int | None = None
+) -> ChainRpc:
+    """The chain behind these URLs, in order of preference. Opens no connection yet.
 
-
-def open_rpc(urls: Sequence[str], limits: RpcLimits | None = None) -> ChainRpc:
-    """The chain behind these URLs, in order of preference. Opens no connection yet."""
+    Whatever serves or books names the chain id that it expects; without one any chain is taken.
+    """
     limits = limits or RpcLimits()
     client = httpx.AsyncClient(
         timeout=httpx.Timeout(limits.call_seconds, connect=limits.connect_seconds),
         follow_redirects=False,
         trust_env=False,
     )
-    return ChainRpc([Endpoint(n, url, client, limits) for n, url in enumerate(urls)], client)
+    endpoints = [Endpoint(number, url, client, limits) for number, url in enumerate(urls)]
+    return ChainRpc(endpoints, client, expected_chain_id=expected_chain_id)

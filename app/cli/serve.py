@@ -12,7 +12,8 @@ def serve(*, home: Home = DEFAULT_HOME) -> None:
     """Run one gateway process until SIGTERM.
 
     Then it is not ready and takes nothing new, answers who waits with 202, gives what runs the
-    drain time to settle, lets its agents go elsewhere, and stops with status 0.
+    drain time to settle, lets its agents go elsewhere, and stops with status 0. It does not serve
+    while the chain contradicts the settings.
     """
     import signal  # noqa: PLC0415  # --help does without
 
@@ -47,4 +48,9 @@ def serve(*, home: Home = DEFAULT_HOME) -> None:
         ws_max_size=WEBSOCKET_MAX_BYTES,
         ws_ping_interval=None,  # the channel has heartbeats of its own
     )
-    DrainingServer(config, app.state.gateway.drain).run()
+    guard = app.state.gateway.chain_guard
+    try:
+        DrainingServer(config, app.state.gateway.drain).run()
+    finally:  # uvicorn exits when the start fails, and does not say why
+        if guard is not None and guard.refusal is not None:
+            raise guard.refusal
