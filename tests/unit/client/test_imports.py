@@ -34,7 +34,9 @@ def allowed(name: str, *, file: str) -> bool:
     return top in {"ledger", *OTHERS} or top in sys.stdlib_module_names
 
 
-def test_the_client_imports_the_ledger_wire_schemas_and_for_its_own_transactions_the_chain() -> None:
+def test_the_client_imports_the_ledger_wire_schemas_and_for_its_own_transactions_the_chain() -> (
+    None
+):
     for path in FOLDER.glob("*.py"):
         for name in imported(path):
             assert allowed(name, file=path.name), f"{path.name} imports {name}"
