@@ -41,6 +41,9 @@ from app.receipts.record import RecordSigner
 from app.receipts.sequencer import LogTerms, Sequencer
 from app.receipts.service import RecordService
 from app.requests.service import RequestParts, RequestService, RequestTerms
+from app.treasury.parts import withdrawals_of
+from app.treasury.withdrawals import WithdrawalService
+from app.wallets.heads import ChainHeads
 from app.wallets.service import WalletService
 from app.wallets.signatures import WalletSignatures
 from ledger.authorization import authorization_domain
@@ -65,6 +68,7 @@ class Gateway:
     market: MarketService
     quotes: QuoteService
     wallets: WalletService
+    withdrawals: WithdrawalService
     signatures: WalletSignatures
     wakes: Wakes
     waiters: JobWaiters
@@ -134,12 +138,14 @@ def build_gateway(settings: Settings) -> Gateway:
         dispatch_needs(settings, records, waiters, metrics, ids),
     )
     admission = admission_of(settings, database, cipher)
+    chain = chain_of(settings)
+    heads = None if chain is None else ChainHeads(chain, monotonic=time.monotonic)
     wallets = WalletService(
         database,
         token=lower_address(settings.token_address),
         safe_limit=parse_amount(settings.deposit_safe_limit),
+        heads=heads,
     )
-    chain = chain_of(settings)
     signatures = WalletSignatures()
     requests = RequestService(
         RequestParts(
@@ -164,6 +170,7 @@ def build_gateway(settings: Settings) -> Gateway:
         market=market,
         quotes=quotes,
         wallets=wallets,
+        withdrawals=withdrawals_of(settings, database, chain, heads, signatures),
         signatures=signatures,
         wakes=wakes,
         waiters=waiters,

@@ -174,6 +174,7 @@ class Settings(BaseSettings):
     replace_after_seconds: Seconds = Field(
         default=90, description="How long a transaction may wait before it is sent with more fees."
     )
+    max_fee_gwei: int = Field(default=500, ge=1, le=10**6, description="Most for a unit of gas.")
     commit_interval_seconds: Seconds = Field(
         default=3_600, description="How often the spending of wallets is committed on the chain."
     )

@@ -24,6 +24,8 @@ from app.receipts import endpoints as receipts_endpoints
 from app.requests import endpoints as requests_endpoints
 from app.requests import listing as requests_listing
 from app.requests.endpoints import PostRequest
+from app.treasury import endpoints as treasury_endpoints
+from app.treasury.parts import place_of
 from app.wallets import endpoints as wallets_endpoints
 from app.wallets.read_access import ReadGate
 
@@ -56,6 +58,8 @@ def build_app(settings: Settings) -> FastAPI:
     app.state.catalogue = gateway.catalogue
     app.state.market = gateway.market
     app.state.wallets = gateway.wallets
+    app.state.withdrawals = gateway.withdrawals
+    app.state.treasury_place = place_of(settings)
     app.state.read_gate = ReadGate(gateway.domain, gateway.signatures)
     app.state.requests = gateway.requests
     app.state.job_listing = requests_listing.JobListing(gateway.database, gateway.token)
@@ -66,6 +70,7 @@ def build_app(settings: Settings) -> FastAPI:
         operations_endpoints.router,
         capacity_endpoints.router,
         wallets_endpoints.router,
+        treasury_endpoints.router,
         requests_listing.router,
         requests_endpoints.router,
         receipts_endpoints.router,

@@ -14,6 +14,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 import ledger.errors as money
 import pricing.errors as price
@@ -211,6 +212,8 @@ def install(app: FastAPI, metrics: Metrics) -> None:
         shown = Shown(code=code, title=title, status=error.status_code, detail=title)
         body = shown.body(instance=request.url.path)
         found = {**(error.headers or {}), **NOT_KEPT}
+        if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            found["Allow"] = ", ".join(methods_at(app, request.url.path))
         return Response(body, error.status_code, found, MEDIA_TYPE)
 
     async def unexpected(request: Request, _error: Exception) -> Response:
@@ -232,6 +235,15 @@ def install(app: FastAPI, metrics: Metrics) -> None:
     app.add_exception_handler(HTTPException, http)
     app.add_exception_handler(Disconnected, gone)
     app.add_exception_handler(Exception, unexpected)
+
+
+def methods_at(app: FastAPI, path: str) -> list[str]:
+    """Return the methods that a path has; Starlette's own answer names one route's only."""
+    found: set[str] = set()
+    for route in app.routes:
+        if isinstance(route, Route) and route.path_regex.match(path):
+            found |= route.methods or set()
+    return sorted(found)
 
 
 def problem_response(error: Exception, *, instance: str) -> Response:

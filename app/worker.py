@@ -20,7 +20,6 @@ from app.assembly import (
 )
 from app.capacity.repository import CapacityRepository
 from app.chain.checks import ChainTerms, chain_terms, check_chain
-from app.chain.errors import ChainError
 from app.chain.rpc import ChainRpc
 from app.config import Settings
 from app.db.engine import Database
@@ -28,6 +27,7 @@ from app.finance.check import LedgerCheck
 from app.finance.house import HouseBooks
 from app.jobs.sweeper import Sweeper
 from app.kit.periodic import Periodic
+from app.treasury.work import TreasuryWork, treasury_work
 
 SIGN_LIMIT = 500
 PRUNE_LIMIT = 5_000
@@ -46,6 +46,8 @@ class Worker:
     loops: Sequence[Periodic]
     chain: ChainRpc | None
     terms: ChainTerms
+    treasury: TreasuryWork | None = None
+    """What the chain asks for, where one is configured."""
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run all loops until `stop` is set; the round under way is given up cleanly.
@@ -53,29 +55,29 @@ class Worker:
         Raises:
             ChainMismatch: the settings are of another chain or other contracts; nothing has run.
             RpcUnavailable: no node answers, so that is not known.
+            KeyRefused: a configured key of the chain does not open.
         """
-        await self._check_chain()
-        tasks = [asyncio.create_task(loop.run(), name=loop.name) for loop in self.loops]
-        log.info("worker started", loops=[loop.name for loop in self.loops])
+        tasks: list[asyncio.Task[None]] = []
         try:
+            await self._check_chain()
+            loops = [*self.loops, *(await self.treasury.open() if self.treasury else ())]
+            tasks += [asyncio.create_task(loop.run(), name=loop.name) for loop in loops]
+            log.info("worker started", loops=[loop.name for loop in loops])
             await stop.wait()
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            if self.treasury is not None:
+                await self.treasury.close()
             if self.chain is not None:
                 await self.chain.aclose()
             await self.database.dispose()
             log.info("worker stopped")
 
     async def _check_chain(self) -> None:
-        if self.chain is None:
-            return
-        try:
+        if self.chain is not None:
             await check_chain(self.chain, self.terms)
-        except ChainError:
-            await self.chain.aclose()
-            raise
 
 
 def build_worker(settings: Settings) -> Worker:
@@ -111,4 +113,6 @@ def build_worker(settings: Settings) -> Worker:
         Periodic("receipts", settings.seal_interval_seconds, sequencer.run_once),
         Periodic("ledger-check", settings.ledger_check_seconds, checked),
     ]
-    return Worker(database, loops, chain_of(settings), chain_terms(settings))
+    chain = chain_of(settings)
+    treasury = None if chain is None else treasury_work(settings, chain)
+    return Worker(database, loops, chain, chain_terms(settings), treasury)

@@ -15,6 +15,16 @@ from ledger.money import Nano
 FEE_SECONDS: Final = 5.0
 
 
+@dataclass(frozen=True, slots=True)
+class TreasuryPlace:
+    """Where money goes in and out."""
+
+    chain_id: int
+    treasury: Address
+    receipt_anchor: Address
+    deposit_safe_limit: Nano
+
+
 @dataclass(slots=True)
 class ChainView:
     """Answers from memory for a few seconds, so that callers cannot make us flood the nodes."""

@@ -1,7 +1,6 @@
 """HTTP for withdrawals and the treasury's terms."""
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -9,6 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from app.chain.errors import ChainError
 from app.kit.clock import format_time, utc_now
 from app.kit.ids import IdPrefix, format_id, parse_id
+from app.treasury.chain_view import TreasuryPlace
 from app.treasury.errors import ChainNotConfigured, FeeUnknown
 from app.treasury.fee import nano
 from app.treasury.schemas import (
@@ -23,23 +23,13 @@ from app.treasury.withdrawals import WithdrawalService
 from app.wallets.balance import Heads
 from app.wallets.endpoints import ReadHeader, read_gate
 from app.wallets.read_access import ReadGate
-from ledger.encoding import Address, checksum_address
-from ledger.money import Nano, format_amount
+from ledger.encoding import checksum_address
+from ledger.money import format_amount
 
 router = APIRouter(prefix="/v1", tags=["treasury"])
 
 MAX_PAGE = 100
 DEFAULT_PAGE = 20
-
-
-@dataclass(frozen=True, slots=True)
-class TreasuryPlace:
-    """Where money goes in and out."""
-
-    chain_id: int
-    treasury: Address
-    receipt_anchor: Address
-    deposit_safe_limit: Nano
 
 
 def withdrawal_service(request: Request) -> WithdrawalService:

@@ -220,7 +220,7 @@ async def test_a_reorganization_that_mines_it_in_another_block_is_noted(house: H
     await sender.run_once()
     [before] = house.transactions()
     [attempt] = house.rows("SELECT raw FROM offpeak.chain_attempt")
-    house.contracts.chain.reorg(1, ((bytes(attempt.raw), 0),))
+    house.contracts.chain.reorg(2, ((bytes(attempt.raw), 0),))
     await sender.run_once()
     await sender.run_once()
     [after] = house.transactions()
@@ -269,7 +269,7 @@ async def test_who_loses_the_lock_with_its_connection_stops_at_once(house: House
             assert held is not None
             with psycopg.connect(house.url, autocommit=True) as connection:
                 connection.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"
+                    "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory'"
                     " AND database = (SELECT oid FROM pg_database WHERE datname ="
                     " current_database())"
                 )

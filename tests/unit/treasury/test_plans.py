@@ -176,3 +176,23 @@ def test_a_refused_payout_waits_an_hour_doubled_with_each_refusal() -> None:
     assert not payout(1, 1, failures=3, age=3 * hour).due(NOW)
     assert payout(1, 1, failures=3, age=4 * hour).due(NOW)
     assert payout(1, 1, failures=90, age=24 * hour).due(NOW)
+
+
+@given(st.integers(1, 10**12), st.lists(st.integers(0, 10**9), max_size=20), st.data())
+def test_what_the_chain_leaves_a_wallet_is_its_balance_rounded_down_to_base_units(
+    deposited: int, charges: list[int], data: st.DataObject
+) -> None:
+    spent = refunded = net = 0
+    for charge in charges:
+        corrected = data.draw(st.integers(0, charge))
+        for change in (charge, -corrected):
+            if not 0 <= net + change <= nano(deposited):
+                continue
+            net += change
+            held = deposited + refunded - spent
+            told = wallet(1, net=net, spent=spent, refunded=refunded, room=held)
+            plan = plan_commitments([told], treasury=TREASURY)
+            spent = next(iter(plan.spent), spent)
+            refunded += sum(each.amount for each in plan.refunds)
+            balance = nano(deposited) - net
+            assert deposited + refunded - spent == base_units_down(Nano(balance))

@@ -1,0 +1,88 @@
+"""From settings to the parts of the treasury that gateways and workers hold; opens nothing."""
+
+import os
+import time
+from datetime import timedelta
+
+from app.chain.rpc import ChainRpc
+from app.config import Settings
+from app.db.engine import TREASURY_ROLE, Database, DatabaseLimits, open_database
+from app.kit.clock import unix_ms
+from app.kit.ids import IdSource
+from app.treasury.chain_view import ChainView, TreasuryPlace
+from app.treasury.transaction import Rules
+from app.treasury.withdrawal import WithdrawalTerms
+from app.treasury.withdrawals import WithdrawalService
+from app.wallets.heads import ChainHeads
+from app.wallets.signatures import WalletSignatures
+from ledger.authorization import authorization_domain
+from ledger.encoding import Address
+from ledger.money import parse_amount
+
+WEI_PER_GWEI = 10**9
+REBROADCAST_SECONDS = 10
+POOL_SIZE = 16
+"""Each loop may hold a lock's connection for a whole round."""
+
+
+def treasury_database_of(settings: Settings) -> Database:
+    """Return a lazy pool under the treasury's role."""
+    given = settings.treasury_database_url
+    return open_database(
+        settings.operator_url if given is None else given.get_secret_value(),
+        pool_size=POOL_SIZE,
+        role=TREASURY_ROLE,
+        limits=DatabaseLimits(
+            connect=settings.database_connect_seconds,
+            statement=settings.database_statement_seconds,
+            lock=settings.database_lock_seconds,
+            idle_in_transaction=settings.database_statement_seconds,
+        ),
+    )
+
+
+def rules_of(settings: Settings) -> Rules:
+    """Return how patient and how generous senders are."""
+    return Rules(
+        replace_after=timedelta(seconds=settings.replace_after_seconds),
+        rebroadcast_after=timedelta(seconds=REBROADCAST_SECONDS),
+        fee_cap=settings.max_fee_gwei * WEI_PER_GWEI,
+    )
+
+
+def place_of(settings: Settings) -> TreasuryPlace:
+    """Return where money goes in and out."""
+    return TreasuryPlace(
+        chain_id=settings.chain_id,
+        treasury=Address(settings.treasury_address.lower()),
+        receipt_anchor=Address(settings.receipt_anchor_address.lower()),
+        deposit_safe_limit=parse_amount(settings.deposit_safe_limit),
+    )
+
+
+def withdrawals_of(
+    settings: Settings,
+    database: Database,
+    rpc: ChainRpc | None,
+    heads: ChainHeads | None,
+    signatures: WalletSignatures,
+) -> WithdrawalService:
+    """Return what takes withdrawals."""
+    place = place_of(settings)
+    return WithdrawalService(
+        database=database,
+        signatures=signatures,
+        view=ChainView(rpc, parse_amount(settings.gas_token_price), time.monotonic),
+        terms=WithdrawalTerms(
+            token=Address(settings.token_address.lower()),
+            minimum=parse_amount(settings.withdrawal_minimum),
+        ),
+        domain=authorization_domain(chain_id=place.chain_id, treasury=place.treasury),
+        ids=new_ids(),
+        heads=heads,
+    )
+
+
+def new_ids() -> IdSource:
+    """Return a source of ids."""
+    return IdSource(now_ms=unix_ms, random_bytes=os.urandom)
