@@ -3,7 +3,7 @@
 * CliError
   - BadInput, BadSchemaFile, Declined, AnswerIncomplete, NoPassword
   - BadSettings, NotUp, NotOwner, DevelopmentOnly
-  - LedgerMismatch, LogMismatch
+  - LedgerMismatch, LogMismatch, TreasuryMismatch
 """
 
 from pathlib import Path
@@ -114,3 +114,10 @@ class LogMismatch(CliError):
     def __init__(self, difference: str) -> None:
         super().__init__(f"first difference: {difference}")
         self.difference = difference
+
+
+class TreasuryMismatch(CliError):
+    """Chain and books do not agree at a final block."""
+
+    code = "treasury-mismatch"
+    next_step = "docs/how-to/respond-to-an-alarm.md; pause first if money could be leaving"

@@ -29,6 +29,7 @@ from app.cli import (
     receipt,
     serve,
     supplier,
+    treasury,
     up,
     wallet,
     withdraw,
@@ -134,6 +135,7 @@ app.add_typer(leave.app, name="exit")
 app.add_typer(job.app, name="job")
 app.add_typer(supplier.app, name="supplier")
 app.add_typer(receipt.app, name="receipt")
+app.add_typer(treasury.app, name="treasury")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(finance.app, name="finance")
 app.add_typer(log.app, name="log")

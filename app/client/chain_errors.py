@@ -24,6 +24,10 @@ REASONS: Final[Mapping[str, tuple[str, str]]] = {
         "the treasury is paused: only exits work",
         "wait until the operator lifts the pause, or `offpeak exit request`",
     ),
+    "AccessControlUnauthorizedAccount": (
+        "this key does not have the role for it",
+        "use the keystore of the key that has it: guardian for pause, admin for unpause",
+    ),
     "ZeroAmount": ("the amount is zero", "name an amount above 0"),
     "PermitRefused": (
         "the token did not take the permit",

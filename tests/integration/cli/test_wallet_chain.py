@@ -14,7 +14,16 @@ from app.cli.exits import Exit
 from app.client.keystore import QUICK_SCRYPT, write_keystore
 from ledger.encoding import Address
 from ledger.signing import SigningKey
-from tests.chain import EXIT_DELAY, GUARDIAN, Contracts, TestChain
+from tests.chain import (
+    ANCHOR,
+    EXIT_DELAY,
+    GUARDIAN,
+    OPERATOR,
+    TEST_KEYS,
+    Contracts,
+    TestChain,
+    address_of_key,
+)
 from tests.integration.cli.running import invoked
 
 WEI = 10**18
@@ -185,3 +194,29 @@ def test_a_cancelled_exit_and_a_lapsed_one_leave_the_money_in_the_contract(
 def test_more_than_the_contract_has_cannot_be_asked_for(owner: Owner) -> None:
     done = owner.run("exit", "request", "5", "--yes")
     assert (done.exit_code, "nothing-to-exit" in done.stderr) == (Exit.REFUSED, True)
+
+
+def test_the_guardian_pauses_and_only_an_admin_unpauses(owner: Owner, tmp_path: Path) -> None:
+    guardian = tmp_path / "guardian.json"
+    write_keystore(guardian, TEST_KEYS[GUARDIAN], "pw", scrypt_cost=QUICK_SCRYPT)
+    password = str(tmp_path / "wallet.password")
+    by = ("--keystore", str(guardian), "--password-file", password, "--yes")
+    before = owner.contracts.chain.ask("evm_snapshot")
+    assert owner.run("treasury", "pause", "--yes").exit_code == Exit.REFUSED, "a wallet may not"
+    owner.document("treasury", "pause", *by)
+    assert owner.document("exit", "status")["paused"]
+    refused = owner.run("treasury", "unpause", *by)
+    assert (refused.exit_code, "does not have the role" in refused.stderr) == (Exit.REFUSED, True)
+    owner.contracts.chain.ask("evm_revert", before)
+
+
+def test_a_deployment_prints_the_settings_that_use_it(owner: Owner) -> None:
+    roles = [address_of_key(number) for number in (OPERATOR, GUARDIAN, ANCHOR)]
+    named = ("--operator", roles[0], "--guardian", roles[1], "--anchor", roles[2])
+    unsaid = owner.run("treasury", "deploy", *named, "--yes")
+    assert (unsaid.exit_code, "--mock-token" in unsaid.stderr) == (Exit.USAGE, True)
+    done = owner.run("treasury", "deploy", "--mock-token", *named, "--yes")
+    assert done.exit_code == 0, done.stderr
+    settings = dict(line.split("=") for line in done.stdout.splitlines())
+    assert settings["OFFPEAK_CHAIN_ID"] == "31337"
+    assert owner.document("exit", "status", **settings)["available"] == "0.000000000"
