@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -43,8 +42,6 @@ from app.receipts.sequencer import LogTerms, Sequencer
 from app.receipts.service import RecordService
 from app.requests.service import RequestParts, RequestService, RequestTerms
 from app.treasury.parts import withdrawals_of
-from app.treasury.status import Kind
-from app.treasury.status_reader import StatusTerms
 from app.treasury.withdrawals import WithdrawalService
 from app.wallets.heads import ChainHeads
 from app.wallets.service import WalletService
@@ -195,21 +192,6 @@ def chain_of(settings: Settings) -> ChainRpc | None:
         return None
     limits = RpcLimits(log_blocks=settings.log_range_blocks)
     return open_rpc(settings.rpc_url_list, limits, expected_chain_id=settings.chain_id)
-
-
-def status_terms(settings: Settings, keys: Sequence[Address] = ()) -> StatusTerms:
-    """Return what the treasury's status compares; `keys` are the addresses that send."""
-    return StatusTerms(
-        chain_id=settings.chain_id,
-        treasury=lower_address(settings.treasury_address),
-        token=lower_address(settings.token_address),
-        keys=tuple(keys),
-        gas_low=parse_amount(settings.gas_low) * 10**9,  # both have decimals: 9 here, 18 there
-        intervals={
-            Kind.COMMIT: timedelta(seconds=settings.commit_interval_seconds),
-            Kind.ANCHOR: timedelta(seconds=settings.anchor_interval_seconds),
-        },
-    )
 
 
 def chain_guard_of(settings: Settings, chain: ChainRpc | None) -> ChainGuard | None:

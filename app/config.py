@@ -78,6 +78,12 @@ class Settings(BaseSettings):
     port: int = Field(
         default=8700, ge=0, le=65_535, description="Port to listen on; 0 takes a free one."
     )
+    worker_metrics_port: int = Field(
+        default=0,
+        ge=0,
+        le=65_535,
+        description="Port on `host` where a worker shows its metrics to Prometheus; 0: none.",
+    )
     replica_id: str = Field(
         default_factory=default_replica_id,
         min_length=1,

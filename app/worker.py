@@ -6,10 +6,12 @@ sweeping skips what another holds, signing is deterministic.
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 
 import structlog
+from prometheus_client import CollectorRegistry
 
 from app.assembly import (
     build_price_point_loop,
@@ -26,6 +28,7 @@ from app.db.engine import Database
 from app.finance.check import LedgerCheck
 from app.finance.house import HouseBooks
 from app.jobs.sweeper import Sweeper
+from app.kit.exposed import Exposed
 from app.kit.periodic import Periodic
 from app.treasury.work import TreasuryWork, treasury_work
 
@@ -48,6 +51,7 @@ class Worker:
     terms: ChainTerms
     treasury: TreasuryWork | None = None
     """What the chain asks for, where one is configured."""
+    exposed: Exposed | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run all loops until `stop` is set; the round under way is given up cleanly.
@@ -58,6 +62,10 @@ class Worker:
             KeyRefused: a configured key of the chain does not open.
         """
         tasks: list[asyncio.Task[None]] = []
+        with self.exposed or nullcontext():
+            await self._run(stop, tasks)
+
+    async def _run(self, stop: asyncio.Event, tasks: list[asyncio.Task[None]]) -> None:
         try:
             await self._check_chain()
             loops = [*self.loops, *(await self.treasury.open() if self.treasury else ())]
@@ -114,5 +122,7 @@ def build_worker(settings: Settings) -> Worker:
         Periodic("ledger-check", settings.ledger_check_seconds, checked),
     ]
     chain = chain_of(settings)
-    treasury = None if chain is None else treasury_work(settings, chain)
-    return Worker(database, loops, chain, chain_terms(settings), treasury)
+    registry = CollectorRegistry()
+    treasury = None if chain is None else treasury_work(settings, chain, registry)
+    exposed = Exposed(registry, settings.host, settings.worker_metrics_port)
+    return Worker(database, loops, chain, chain_terms(settings), treasury, exposed)

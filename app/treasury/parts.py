@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 
 from app.chain.rpc import ChainRpc
@@ -10,6 +11,8 @@ from app.db.engine import TREASURY_ROLE, Database, DatabaseLimits, open_database
 from app.kit.clock import unix_ms
 from app.kit.ids import IdSource
 from app.treasury.chain_view import ChainView, TreasuryPlace
+from app.treasury.status import Kind
+from app.treasury.status_reader import StatusTerms
 from app.treasury.transaction import Rules
 from app.treasury.withdrawal import WithdrawalTerms
 from app.treasury.withdrawals import WithdrawalService
@@ -20,6 +23,8 @@ from ledger.encoding import Address
 from ledger.money import parse_amount
 
 WEI_PER_GWEI = 10**9
+WEI_PER_NANO = 10**9
+"""Of a native coin: it has 18 decimals."""
 REBROADCAST_SECONDS = 10
 POOL_SIZE = 16
 """Each loop may hold a lock's connection for a whole round."""
@@ -80,6 +85,21 @@ def withdrawals_of(
         domain=authorization_domain(chain_id=place.chain_id, treasury=place.treasury),
         ids=new_ids(),
         heads=heads,
+    )
+
+
+def status_terms(settings: Settings, keys: Sequence[Address] = ()) -> StatusTerms:
+    """Return what the treasury's status compares; `keys` are the addresses that send."""
+    return StatusTerms(
+        chain_id=settings.chain_id,
+        treasury=Address(settings.treasury_address.lower()),
+        token=Address(settings.token_address.lower()),
+        keys=tuple(keys),
+        gas_low=parse_amount(settings.gas_low) * WEI_PER_NANO,
+        intervals={
+            Kind.COMMIT: timedelta(seconds=settings.commit_interval_seconds),
+            Kind.ANCHOR: timedelta(seconds=settings.anchor_interval_seconds),
+        },
     )
 
 

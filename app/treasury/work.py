@@ -7,6 +7,9 @@ a lock of their own, and everything else is safe to do twice.
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Final
+
+from prometheus_client import CollectorRegistry
 
 from app.chain.keys import ChainKey, open_chain_key
 from app.chain.rpc import ChainRpc
@@ -14,12 +17,23 @@ from app.config import Settings
 from app.db.engine import Database
 from app.kit.periodic import Periodic
 from app.treasury.commitments import CommitmentLoop, CommitmentTerms
-from app.treasury.parts import new_ids, place_of, rules_of, treasury_database_of
+from app.treasury.metrics import TreasuryMetrics
+from app.treasury.parts import (
+    new_ids,
+    place_of,
+    rules_of,
+    status_terms,
+    treasury_database_of,
+)
 from app.treasury.payouts import PayoutLoop, PayoutTerms
 from app.treasury.sender import ANCHOR_PURPOSES, OPERATOR_PURPOSES, Sender, SenderTerms
+from app.treasury.status_loop import StatusLoop
+from app.treasury.status_reader import StatusReader
 from app.treasury.transaction import Purpose
 from app.treasury.withdrawals import WithdrawalLoop
 from ledger.encoding import Address
+
+STATUS_SECONDS: Final = 60.0
 
 
 @dataclass(slots=True)
@@ -29,6 +43,7 @@ class TreasuryWork:
     settings: Settings
     rpc: ChainRpc
     database: Database
+    metrics: TreasuryMetrics
     anchor_key: ChainKey | None = field(default=None, init=False)
     operator_key: ChainKey | None = field(default=None, init=False)
 
@@ -51,7 +66,7 @@ class TreasuryWork:
             password_file=settings.anchor_password_file,
             command=settings.anchor_signer_command,
         )
-        loops = [self._withdrawals()]
+        loops = [self._withdrawals(), self._status()]
         if self.operator_key is not None:
             loops += [self._sender("operator", self.operator_key, OPERATOR_PURPOSES)]
             loops += self._plans(self.operator_key.address)
@@ -85,6 +100,12 @@ class TreasuryWork:
         )
         return self._loop("withdrawals", loop.run_once)
 
+    def _status(self) -> Periodic:
+        keys = [key.address for key in (self.operator_key, self.anchor_key) if key is not None]
+        reader = StatusReader(self.database, self.rpc, status_terms(self.settings, keys))
+        loop = StatusLoop(reader, self.metrics)
+        return Periodic("treasury-status", STATUS_SECONDS, loop.run_once)
+
     def _plans(self, operator: Address) -> list[Periodic]:
         place, token = place_of(self.settings), Address(self.settings.token_address.lower())
         commitments = CommitmentLoop(
@@ -112,6 +133,6 @@ class TreasuryWork:
         ]
 
 
-def treasury_work(settings: Settings, rpc: ChainRpc) -> TreasuryWork:
+def treasury_work(settings: Settings, rpc: ChainRpc, registry: CollectorRegistry) -> TreasuryWork:
     """Return the work of the configured chain; `rpc` stays its caller's to close."""
-    return TreasuryWork(settings, rpc, treasury_database_of(settings))
+    return TreasuryWork(settings, rpc, treasury_database_of(settings), TreasuryMetrics(registry))

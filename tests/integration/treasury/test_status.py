@@ -9,11 +9,13 @@ from uuid import UUID, uuid4
 
 import pytest
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 
 from app.chain.blocks import Receipt
 from app.db.engine import open_database
 from app.treasury.metrics import TreasuryMetrics
 from app.treasury.status import LIMITS, Kind, TreasuryStatus
+from app.treasury.status_loop import StatusLoop
 from app.treasury.status_reader import StatusReader, StatusTerms
 from ledger.encoding import Address
 from tests.chain import ALICE, BOB, CHAIN_ID, OPERATOR, Contracts, address_of_key, deployed_on
@@ -192,3 +194,31 @@ def test_the_gauges_show_the_status(world: World) -> None:
     world.see("deposited", address_of_key(ALICE), 5, world.contracts.deposit(ALICE, 1))
     shown.show(world.status())
     assert value("pending", kind="deposit") == 1
+
+
+async def test_the_loop_logs_an_alarm_when_it_comes_and_when_it_goes(
+    contracts: Contracts, fresh_database_url: str
+) -> None:
+    terms = StatusTerms(
+        chain_id=CHAIN_ID,
+        treasury=contracts.treasury,
+        token=contracts.token,
+        keys=[Address("0x" + "99" * 20)],
+        gas_low=1,
+    )
+    database = open_database(fresh_database_url, pool_size=1)
+    try:
+        async with contracts.chain.rpc() as rpc:
+            reader = StatusReader(database, rpc, terms)
+            loop = StatusLoop(reader, TreasuryMetrics(CollectorRegistry()))
+            with capture_logs() as logs:
+                counts = [await loop.run_once(), await loop.run_once()]
+                contracts.chain.set_gas_money(terms.keys[0], 1)
+                counts.append(await loop.run_once())
+    finally:
+        await database.dispose()
+    assert counts == [1, 1, 0]
+    assert [(line["event"], line["alarm"]) for line in logs] == [
+        ("treasury alarm", "TreasuryGasLow"),
+        ("treasury alarm is over", "TreasuryGasLow"),
+    ]
