@@ -1,5 +1,6 @@
 """A treasury on a real chain with a real database under it: wallets pay in, we pay out."""
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from app.chain.events import (
 )
 from app.chain.keys import KeystoreKey
 from app.chain.rpc import ChainRpc, open_rpc
-from app.chain.sending import Outgoing, prepare, send_and_wait
+from app.chain.sending import Outgoing, prepare
 from app.db.engine import TREASURY_ROLE, Database, open_database
 from app.finance.check import LedgerCheck
 from app.kit.clock import unix_ms
@@ -112,13 +113,22 @@ class House:
     def domain(self) -> Domain:
         return authorization_domain(chain_id=CHAIN_ID, treasury=self.contracts.treasury)
 
+    def dead_rpc(self) -> ChainRpc:
+        """A client of a node that is not there."""
+        return open_rpc(["http://127.0.0.1:9"])
+
     # --- wallets and people -----------------------------------------------------------------
 
     async def act(self, key: bytes | int, to: Address, data: bytes) -> None:
         """Send a transaction of somebody else's and see it mined."""
         who = KeystoreKey(TEST_KEYS[key] if isinstance(key, int) else key)
         outgoing = await prepare(self.rpc, who.address, Outgoing(to=to, data=data))
-        await send_and_wait(self.rpc, who, outgoing, wait_seconds=20)
+        signed = await who.sign(outgoing)
+        assert (await self.rpc.send_raw(signed.raw)).outcome == "accepted"
+        async with asyncio.timeout(20):
+            while (receipt := await self.rpc.receipt(signed.hash)) is None:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+        assert receipt.succeeded
 
     async def new_wallet(self, amount: int = FUNDS) -> SigningKey:
         """A wallet with money in the treasury and in the ledger."""

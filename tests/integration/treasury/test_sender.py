@@ -269,9 +269,9 @@ async def test_who_loses_the_lock_with_its_connection_stops_at_once(house: House
             assert held is not None
             with psycopg.connect(house.url, autocommit=True) as connection:
                 connection.execute(
-                    "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory'"
-                    " AND database = (SELECT oid FROM pg_database WHERE datname ="
-                    " current_database())"
+                    "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks"
+                    " WHERE locktype = 'advisory' AND database = (SELECT oid FROM"
+                    " pg_database WHERE datname = current_database())"
                 )
             async with house.database.locked("a lock") as taken:
                 assert taken is not None
