@@ -7,8 +7,11 @@ signer-command.md).
 
 import asyncio
 import json
+import os
 import shlex
-from asyncio.subprocess import PIPE
+import signal
+import subprocess
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +27,6 @@ from ledger.signing import SigningKey
 SIGN_SECONDS: Final = 30.0
 MAX_FILE_BYTES: Final = 65_536
 _MAX_ANSWER_BYTES: Final = 2 * MAX_RAW_BYTES + 16
-_PIECE_BYTES: Final = 65_536
 
 
 class ChainKey(Protocol):
@@ -151,37 +153,53 @@ def _read(name: str, path: Path) -> bytes:
 
 async def _run(name: str, argv: list[str], request: Mapping[str, object], seconds: float) -> str:
     try:
-        process = await asyncio.create_subprocess_exec(
-            *argv, stdin=PIPE, stdout=PIPE, stderr=asyncio.subprocess.DEVNULL
+        status, answer = await asyncio.to_thread(
+            _exchange, argv, json.dumps(request).encode() + b"\n", seconds
         )
     except (OSError, ValueError, IndexError):
         raise KeyRefused(name, "the signer command cannot be run") from None
-    try:
-        async with asyncio.timeout(seconds):
-            answer = await _exchange(process, json.dumps(request).encode() + b"\n")
-            status = await process.wait()
-    except TimeoutError:
-        raise KeyRefused(name, f"the signer did not answer within {seconds:g} s") from None
-    finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+    if status is None:
+        raise KeyRefused(name, f"the signer did not answer within {seconds:g} s")
     if status != 0:
         raise KeyRefused(name, f"the signer ended with status {status}")
     return answer.decode("ascii", errors="replace").strip()
 
 
-async def _exchange(process: asyncio.subprocess.Process, request: bytes) -> bytes:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    with suppress(BrokenPipeError, ConnectionResetError):
-        process.stdin.write(request)
-        await process.stdin.drain()
-        process.stdin.close()
-    answer = bytearray()
-    while piece := await process.stdout.read(_PIECE_BYTES):
-        answer += piece
-        if len(answer) > _MAX_ANSWER_BYTES:
-            break  # no transaction is that long; whoever reads it refuses it
-    return bytes(answer)
+def _exchange(argv: list[str], request: bytes, seconds: float) -> tuple[int | None, bytes]:
+    """Run a program to its end: its status, None when it was ended for time, and its output.
+
+    It has a process group of its own, so that whatever it started ends with it.
+    """
+    late = threading.Event()
+    with subprocess.Popen(
+        argv,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+
+        def end_late() -> None:
+            late.set()
+            _end(process.pid)
+
+        timer = threading.Timer(seconds, end_late)
+        timer.start()
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            with suppress(BrokenPipeError):
+                process.stdin.write(request)
+                process.stdin.close()
+            answer = process.stdout.read(_MAX_ANSWER_BYTES + 1)
+            if len(answer) > _MAX_ANSWER_BYTES:
+                _end(process.pid)  # no transaction is that long
+            status = process.wait()
+        finally:
+            timer.cancel()
+    return None if late.is_set() else status, answer
+
+
+def _end(group: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
