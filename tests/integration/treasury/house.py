@@ -69,6 +69,22 @@ def ids() -> IdSource:
     return IdSource(now_ms=unix_ms, random_bytes=secrets.token_bytes)
 
 
+def operator_sender(database: Database, rpc: ChainRpc, rules: Rules = PATIENT) -> Sender:
+    terms = SenderTerms(chain_id=CHAIN_ID, purposes=OPERATOR_PURPOSES, rules=rules)
+    return Sender(database, rpc, KeystoreKey(TEST_KEYS[OPERATOR]), terms)
+
+
+def withdrawal_loop(database: Database, rpc: ChainRpc, treasury: Address) -> WithdrawalLoop:
+    return WithdrawalLoop(
+        database=database,
+        rpc=rpc,
+        chain_id=CHAIN_ID,
+        treasury=treasury,
+        operator=address_of_key(OPERATOR),
+        ids=ids(),
+    )
+
+
 @dataclass
 class House:
     """Our side on one database: the sender, the loops, and what a test may look at."""
@@ -82,21 +98,10 @@ class House:
     rules: Rules = field(default_factory=lambda: PATIENT)
 
     def sender(self, *, rpc: ChainRpc | None = None, rules: Rules | None = None) -> Sender:
-        terms = SenderTerms(
-            chain_id=CHAIN_ID, purposes=OPERATOR_PURPOSES, rules=rules or self.rules
-        )
-        key = KeystoreKey(TEST_KEYS[OPERATOR])
-        return Sender(self.database, rpc or self.rpc, key, terms)
+        return operator_sender(self.database, rpc or self.rpc, rules or self.rules)
 
     def withdrawals(self, *, rpc: ChainRpc | None = None) -> WithdrawalLoop:
-        return WithdrawalLoop(
-            database=self.database,
-            rpc=rpc or self.rpc,
-            chain_id=CHAIN_ID,
-            treasury=self.contracts.treasury,
-            operator=address_of_key(OPERATOR),
-            ids=ids(),
-        )
+        return withdrawal_loop(self.database, rpc or self.rpc, self.contracts.treasury)
 
     def service(self, *, gas_token_price: int = 0, minimum: int = 1_000) -> WithdrawalService:
         view = ChainView(self.rpc, Nano(gas_token_price), lambda: 0.0)

@@ -17,7 +17,7 @@ from app.kit.errors import DatabaseUnavailable
 from app.treasury.errors import WrongSender
 from app.treasury.sender import OPERATOR_PURPOSES, Sender, SenderTerms
 from tests.chain import CHAIN_ID, GUARDIAN, OPERATOR, TEST_KEYS, address_of_key
-from tests.integration.treasury.house import PATIENT, House, house
+from tests.integration.treasury.house import PATIENT, House, house, operator_sender
 
 __all__ = ["house"]
 
@@ -242,9 +242,7 @@ async def test_two_workers_of_one_key_use_no_nonce_twice_and_send_nothing_twice(
                 replace(house.withdrawals(), database=each) for each in (house.database, other)
             ]
             await asyncio.gather(*(loop.run_once() for loop in loops))
-            key = KeystoreKey(TEST_KEYS[OPERATOR])
-            terms = SenderTerms(chain_id=CHAIN_ID, purposes=OPERATOR_PURPOSES, rules=PATIENT)
-            second = Sender(other, house.rpc, key, terms)
+            second = operator_sender(other, house.rpc)
             works = await asyncio.gather(house.sender().run_once(), second.run_once())
             assert any(work.held for work in works)
             house.contracts.chain.finalize()
