@@ -24,7 +24,7 @@ from app.embedded.server import CLEAN_ENVIRONMENT, EmbeddedServer, Listening, st
 from app.embedded.supervisor import ChildProcess, Command
 
 DEVELOPMENT_CHAIN_ID: Final = 31_337
-_PROBE_SECONDS: Final = 2.0
+_ASK_SECONDS: Final = 30.0
 _STATE_SECONDS: Final = 2
 """How often a persistent chain is written; what a killed one loses."""
 
@@ -67,6 +67,7 @@ class EmbeddedAnvil(EmbeddedServer):
             options.home, account, engine="anvil", timeout_seconds=options.start_seconds
         )
         try:
+            _require_same_chain(home, options.chain_id)
             process, port = _serve(options, found, account, home)
         except BaseException:
             home.close()
@@ -114,7 +115,14 @@ def ask_chain(url: str, method: str, params: Sequence[object]) -> object:
     return result
 
 
-_ASK_SECONDS: Final = 30.0
+def _require_same_chain(home: Home, chain_id: int) -> None:
+    """Anvil's state has no chain id, so the home keeps it; WrongChainId when it is another."""
+    kept = home.path / "chain-id"
+    if not kept.exists() or not kept.read_text():
+        home.new_file(kept.name, None, str(chain_id))
+    found = int(kept.read_text())
+    if found != chain_id:
+        raise WrongChainId(expected=chain_id, found=found)
 
 
 def _serve(

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from app.embedded.errors import NodeMissing, NpmFailed
+from app.embedded.errors import BinaryMissing, NodeMissing, NpmFailed
 
 PACKAGE: Final = "@foundry-rs/anvil"
 VERSION: Final = "1.7.1"
@@ -28,9 +28,11 @@ def anvil_program(environ: Mapping[str, str]) -> Path:
 
     Raises:
         NodeMissing: none of them is there, and no npm to install it with.
-        NpmFailed: npm could not install it.
+        NpmFailed: npm could not install it. BinaryMissing: the named one is no file.
     """
     if named := environ.get("OFFPEAK_ANVIL"):
+        if not Path(named).is_file():
+            raise BinaryMissing("anvil", looked_in=f"OFFPEAK_ANVIL ({named})")
         return Path(named)
     path = environ.get("PATH", "")
     found = shutil.which("anvil", path=path)
