@@ -26,6 +26,8 @@ from ledger.signing import SigningKey
 
 SIGN_SECONDS: Final = 30.0
 MAX_FILE_BYTES: Final = 65_536
+_OURS: Final = "OFFPEAK_"
+"""Settings, secrets among them: none of a signer's business."""
 _MAX_ANSWER_BYTES: Final = 2 * MAX_RAW_BYTES + 16
 
 
@@ -176,6 +178,7 @@ def _exchange(argv: list[str], request: bytes, seconds: float) -> tuple[int | No
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        env={name: value for name, value in os.environ.items() if not name.startswith(_OURS)},
         start_new_session=True,
     ) as process:
 

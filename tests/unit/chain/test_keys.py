@@ -54,19 +54,7 @@ case "$request" in
   *) echo {address} ;;
 esac
 """
-REAL_SIGNER = """
-import json, sys
-from eth_account import Account
-request = json.load(sys.stdin)
-key = bytes.fromhex("{key}")
-if "sign" not in request:
-    print(Account.from_key(key).address)
-    sys.exit()
-fields = request["sign"]
-assert request["address"] == Account.from_key(key).address.lower()
-fields["to"] = bytes.fromhex(fields["to"][2:])
-print("0x" + Account.sign_transaction(fields, key).raw_transaction.hex().removeprefix("0x"))
-"""
+PAGE = Path(__file__).parents[3] / "docs" / "spec" / "signer-command.md"
 
 
 def files(folder: Path, keystore: object, password: str = PASSWORD) -> tuple[Path, Path]:
@@ -160,10 +148,12 @@ async def test_a_key_shows_its_address_only(tmp_path: Path) -> None:
         assert TEST_KEY.hex() not in repr(key)
 
 
-async def test_a_signer_command_signs_exactly_what_it_is_given(tmp_path: Path) -> None:
-    path = tmp_path / "signer.py"
-    path.write_text(REAL_SIGNER.format(key=TEST_KEY.hex()))
-    key = await opened(f"{sys.executable} '{path}'")
+async def test_the_program_of_the_page_signs_exactly_what_it_is_given(tmp_path: Path) -> None:
+    page = PAGE.read_text("utf-8").partition("## A program")[2]
+    program, key_file = tmp_path / "signer.py", tmp_path / "operator.key"
+    program.write_text(page.split("```")[1])
+    key_file.write_text(TEST_KEY.hex() + "\n")
+    key = await opened(f"{sys.executable} '{program}' '{key_file}'")
     assert key.address == ADDRESS
     signed = await key.sign(TRANSACTION)
     assert signed == await KeystoreKey(TEST_KEY).sign(TRANSACTION)
@@ -189,6 +179,16 @@ async def test_a_signer_that_changes_a_field_is_refused(
     key = await opened(signer(tmp_path, echo(changed)))
     with pytest.raises(KeyRefused, match="changed the transaction"):
         await key.sign(TRANSACTION)
+
+
+async def test_a_signer_does_not_get_our_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OFFPEAK_DATABASE_URL", "postgresql://secret")
+    monkeypatch.setenv("SIGNER_PROFILE", "its own")
+    answer = f'env | grep -q OFFPEAK_ || [ "$SIGNER_PROFILE" != "its own" ] || {echo(TRANSACTION)}'
+    key = await opened(signer(tmp_path, answer))
+    assert (await key.sign(TRANSACTION)).transaction == TRANSACTION
 
 
 async def test_a_signer_that_signs_with_another_key_is_refused(tmp_path: Path) -> None:
