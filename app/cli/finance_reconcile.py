@@ -1,6 +1,7 @@
 """`offpeak finance reconcile`."""
 
 import asyncio
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,11 +13,31 @@ from app.cli.options import DEFAULT_HOME, Home, Json
 from app.cli.output import Output
 
 if TYPE_CHECKING:
+    from app.config import Settings
+    from app.db.engine import Database
     from app.finance.interval import Interval
-    from app.finance.reconciliation import Match, Position, Queue, Reconciliation
+    from app.finance.reconciliation import (
+        ChainCompared,
+        Match,
+        Position,
+        Queue,
+        Reconciliation,
+    )
 
 EXAMPLE = "Example: offpeak finance reconcile --month 2026-01"
-NO_CHAIN = "no chain connected"
+PARTS = {
+    "treasury": "treasury, on chain",
+    "made_up": "made up (development)",
+    "available": "wallets, available",
+    "held": "wallets, held",
+    "withdrawals": "withdrawals under way",
+    "exits": "set aside for exits",
+    "suspense": "suspense",
+    "suppliers": "suppliers payable",
+    "payouts": "payouts under way",
+    "fees": "fees",
+    "receivable": "receivable (owed to us)",
+}
 
 LateAfter = Annotated[
     int,
@@ -65,8 +86,36 @@ async def reconciled(
     from app.cli.server import reader_database  # noqa: PLC0415  # --help does without
     from app.finance.reconcile import Reconciler  # noqa: PLC0415
 
-    async with reader_database(home) as (database, _):
-        return await Reconciler(database, late_after=late_after).run(interval)
+    async with reader_database(home) as (database, settings):
+        found = await Reconciler(database, late_after=late_after).run(interval)
+        return replace(found, chain=await compared(settings, database))
+
+
+async def compared(settings: "Settings", database: "Database") -> "ChainCompared":
+    """Compare the chain with the books, where there is one."""
+    from app.assembly import chain_of  # noqa: PLC0415  # --help does without
+    from app.chain.errors import ChainError  # noqa: PLC0415
+    from app.finance.reconciliation import NO_CHAIN, ChainCompared  # noqa: PLC0415
+    from app.treasury.errors import FinalBlockUnknown  # noqa: PLC0415
+    from app.treasury.parts import status_terms  # noqa: PLC0415
+    from app.treasury.status_reader import StatusReader  # noqa: PLC0415
+
+    rpc = chain_of(settings)
+    if rpc is None:
+        return NO_CHAIN
+    try:
+        async with rpc:
+            status = await StatusReader(database, rpc, status_terms(settings)).read()
+    except (ChainError, FinalBlockUnknown) as error:
+        return ChainCompared("NOT COMPARED", problem=str(error))
+    if status.chain is None:
+        return ChainCompared("not scanned yet")
+    where = f"final block {status.chain.block.number}"
+    if status.holds:
+        return ChainCompared(f"agrees to the unit at {where}")
+    return ChainCompared(
+        f"DIFFERS at {where}", problem="; ".join(each.detail for each in status.alarms())
+    )
 
 
 def lines(found: "Reconciliation") -> list[str]:
@@ -92,7 +141,8 @@ def lines(found: "Reconciliation") -> list[str]:
         ]
     for position in found.positions:
         shown += position_lines(position)
-    return [*shown, columns("chain", NO_CHAIN)]
+    problem = f": {found.chain.problem}" if found.chain.problem else ""
+    return [*shown, columns("chain", found.chain.state + problem)]
 
 
 def position_lines(position: "Position") -> list[str]:
@@ -100,18 +150,13 @@ def position_lines(position: "Position") -> list[str]:
     from ledger.encoding import checksum_address  # noqa: PLC0415  # --help does without
     from ledger.money import format_amount  # noqa: PLC0415
 
-    parts = [
-        ("deposits", position.deposits),
-        ("wallets, available", position.available),
-        ("wallets, held", position.held),
-        ("suppliers payable", position.suppliers),
-        ("fees", position.fees),
-        ("others", position.others),
-    ]
     state = "adds up"
     if position.difference:
         state = f"DIFFERS by {format_amount(position.difference)}"
-    listed = [f"    {name:<24}{format_amount(amount):>24}" for name, amount in parts]
+    listed = [
+        f"    {shown:<24}{format_amount(getattr(position, name)):>24}"
+        for name, shown in PARTS.items()
+    ]
     return [columns("money", f"{state}, in {checksum_address(position.asset)}"), *listed]
 
 
@@ -145,7 +190,7 @@ def document(found: "Reconciliation") -> dict[str, object]:
         "matches": [match_document(each, found.as_of) for each in found.matches],
         "waiting": [queue_document(each, found.as_of) for each in found.queues],
         "money": [position_document(each) for each in found.positions],
-        "chain": NO_CHAIN,
+        "chain": {"state": found.chain.state, "problem": found.chain.problem},
     }
 
 
@@ -192,11 +237,6 @@ def position_document(position: "Position") -> dict[str, str]:
 
     return {
         "asset": checksum_address(position.asset),
-        "deposits": format_amount(position.deposits),
-        "wallets_available": format_amount(position.available),
-        "wallets_held": format_amount(position.held),
-        "suppliers_payable": format_amount(position.suppliers),
-        "fees": format_amount(position.fees),
-        "others": format_amount(position.others),
+        **{name: format_amount(getattr(position, name)) for name in PARTS},
         "difference": format_amount(position.difference),
     }

@@ -29,14 +29,26 @@ SHOWN: Final = 100
 LATE_AFTER: Final = timedelta(hours=1)
 """How long something may wait for its next step: the log is brought up to date every minute."""
 
+_KINDS: Final = {
+    "treasury": ("treasury", -1),
+    "made_up": ("deposit_clearing", -1),
+    "suppliers": ("supplier", 1),
+    "fees": ("fee", 1),
+    "withdrawals": ("withdraw_clearing", 1),
+    "exits": ("exit_clearing", 1),
+    "payouts": ("payout_clearing", 1),
+    "suspense": ("suspense", 1),
+    "receivable": ("receivable", -1),
+}
+"""Each part of a position, the kind of its accounts, and the sign of their balance in it."""
+_SUMS: Final = "".join(
+    f" {sign} * coalesce(sum(m.amount) FILTER (WHERE a.kind = '{kind}'), 0)::bigint AS {name},"
+    for name, (kind, sign) in _KINDS.items()
+)
 POSITIONS = text(
-    "SELECT a.asset,"
-    " -coalesce(sum(m.amount) FILTER (WHERE a.kind = 'deposit_clearing'), 0)::bigint AS deposits,"
-    " coalesce(sum(m.amount) FILTER (WHERE a.kind = 'supplier'), 0)::bigint AS suppliers,"
-    " coalesce(sum(m.amount) FILTER (WHERE a.kind = 'fee'), 0)::bigint AS fees,"
-    " coalesce(sum(m.amount) FILTER (WHERE a.kind NOT IN"
-    "   ('deposit_clearing', 'supplier', 'fee', 'wallet')), 0)::bigint AS others,"
-    " (SELECT coalesce(sum(w.available), 0)::bigint FROM offpeak.wallet_balance w"
+    "SELECT a.asset,"  # noqa: S608 -- our own constants
+    + _SUMS
+    + " (SELECT coalesce(sum(w.available), 0)::bigint FROM offpeak.wallet_balance w"
     "   JOIN offpeak.account x ON x.id = w.account_id AND x.asset = a.asset) AS available,"
     " (SELECT coalesce(sum(w.held), 0)::bigint FROM offpeak.wallet_balance w"
     "   JOIN offpeak.account x ON x.id = w.account_id AND x.asset = a.asset) AS held"
@@ -179,12 +191,5 @@ def _shown(sums: Iterable[AssetSums]) -> str:
 
 def position(row: Any) -> Position:
     """Return a row of `POSITIONS`."""
-    return Position(
-        asset=Address(row.asset),
-        deposits=Nano(row.deposits),
-        available=Nano(row.available),
-        held=Nano(row.held),
-        suppliers=Nano(row.suppliers),
-        fees=Nano(row.fees),
-        others=Nano(row.others),
-    )
+    parts = {name: Nano(getattr(row, name)) for name in (*_KINDS, "available", "held")}
+    return Position(asset=Address(row.asset), **parts)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 from app.finance.interval import Interval
 from ledger.encoding import Address
@@ -50,23 +51,46 @@ class Queue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """Where one token's money is, in nano; deposits are what came in."""
+    """Where one token's money is, in nano.
+
+    `treasury` is what the contract holds by our books and `made_up` what a development invented:
+    together all that came in. The rest says whose it is or where it is on its way; `receivable` is
+    what wallets owe, and counts against.
+    """
 
     asset: Address
-    deposits: Nano
+    treasury: Nano
+    made_up: Nano
     available: Nano
     held: Nano
     suppliers: Nano
     fees: Nano
-    others: Nano
-    """Treasury, clearing of withdrawals, suspense."""
+    withdrawals: Nano
+    exits: Nano
+    payouts: Nano
+    suspense: Nano
+    receivable: Nano
 
     @property
     def difference(self) -> Nano:
         """What is there beyond what came in; 0 when the books add up."""
-        return Nano(
-            self.available + self.held + self.suppliers + self.fees + self.others - self.deposits
-        )
+        mine = self.available + self.held + self.suppliers + self.fees + self.suspense
+        on_its_way = self.withdrawals + self.exits + self.payouts
+        return Nano(mine + on_its_way - self.receivable - self.treasury - self.made_up)
+
+
+@dataclass(frozen=True, slots=True)
+class ChainCompared:
+    """The chain against the books, if there is one and it answers; else why it was not compared.
+
+    `problem` is what does not agree or could not be compared; None when all agrees.
+    """
+
+    state: str
+    problem: str | None = None
+
+
+NO_CHAIN: Final = ChainCompared("no chain connected")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +103,12 @@ class Reconciliation:
     matches: tuple[Match, ...]
     queues: tuple[Queue, ...]
     positions: tuple[Position, ...]
+    chain: ChainCompared = NO_CHAIN
 
     @property
     def unmatched(self) -> int:
-        """How many items do not match, are late, or how many tokens do not add up."""
+        """How many items do not match or are late, tokens do not add up, and 1 for the chain."""
         contradictions = sum(match.count for match in self.matches)
         late = sum(queue.late for queue in self.queues)
-        return contradictions + late + sum(1 for each in self.positions if each.difference)
+        sums = sum(1 for each in self.positions if each.difference)
+        return contradictions + late + sums + (self.chain.problem is not None)

@@ -10,6 +10,8 @@ from uuid import UUID
 import pytest
 
 from app.db.engine import open_database
+from app.finance.reconcile import Reconciler
+from app.finance.reconciliation import Position
 from app.wallets.balance import Balance, Heads
 from app.wallets.repository import WalletRepository
 from ledger.encoding import uuid_bytes32
@@ -37,6 +39,18 @@ def shown(url: str, heads: Heads | None = None) -> Balance:
                 return await WalletRepository(view).whole_balance(
                     BUYER, asset=ASSET, safe_limit=LIMIT, heads=heads
                 )
+        finally:
+            await database.dispose()
+
+    return asyncio.run(read())
+
+
+def where_the_money_is(url: str) -> Position:
+    async def read() -> Position:
+        database = open_database(url, pool_size=1)
+        try:
+            [position] = (await Reconciler(database).run()).positions
+            return position
         finally:
             await database.dispose()
 
@@ -154,8 +168,13 @@ def test_the_buckets_never_overlap_and_leave_nothing_out(
     assert found.pending == sum(each.amount for each in found.deposits)
     assert found.withdrawing == sum(each.amount for each in found.withdrawals)
     assert found.unaccounted == sum(each.amount for each in found.transfers)
-    empty = {name for name, step in found.next_steps().items() if not step}
-    assert empty == set()
+    assert all(found.next_steps().values())
+    position = where_the_money_is(fresh_database_url)
+    assert (position.difference, position.made_up) == (0, 0)
+    assert (position.available, position.held) == (found.available, found.held)
+    assert (position.withdrawals, position.exits) == (found.withdrawing, found.exiting)
+    assert position.receivable == found.owed
+    assert position.treasury == -books.net("treasury")
 
 
 def test_a_pending_deposit_says_which_depth_it_waits_for_and_for_how_many_blocks(
