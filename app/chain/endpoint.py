@@ -57,11 +57,12 @@ class RpcFault(Exception):
 
     @property
     def is_revert(self) -> bool:
-        """Whether the call was executed and reverted.
+        """Whether the call was executed and reverted, or its sender could not pay for it.
 
         Code 3 is geth's (and that of most others); older nodes only say it in the message.
         """
-        return self.code == 3 or "revert" in self.message.lower()
+        message = self.message.lower()
+        return self.code == 3 or "revert" in message or "insufficient funds" in message
 
     @property
     def is_too_large(self) -> bool:

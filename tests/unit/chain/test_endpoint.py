@@ -13,6 +13,7 @@ from app.chain.outcomes import SendOutcome, send_outcome
         (3, "", True),
         (-32000, "execution reverted: Paused", True),
         (-32015, "VM execution error: Reverted 0x1234", True),
+        (-32000, "insufficient funds for transfer", True),
         (-32000, "header not found", False),
         (-32001, "Resource not found", False),
         (-32603, "internal error", False),
