@@ -89,6 +89,19 @@ class SupplierService:
         """
         await self._set_state(supplier_id, "suspended", sessions=DRAIN)
 
+    async def set_payout_address(self, supplier_id: UUID, address: Address) -> None:
+        """Say where a supplier is paid from now on; payouts under way keep their address.
+
+        Raises:
+            SupplierNotFound: there is none with this id.
+        """
+        async with self._database.transaction() as tx:
+            changed = await tx.execute(
+                update(supplier).where(supplier.c.id == supplier_id).values(payout_address=address)
+            )
+        if changed.rowcount == 0:
+            raise SupplierNotFound(str(supplier_id))
+
     async def _set_state(self, supplier_id: UUID, state: str, *, sessions: TextClause) -> None:
         async with self._database.transaction() as tx:
             changed = await tx.execute(
