@@ -1,4 +1,4 @@
-"""`offpeak supplier list|register|authorize|suspend`."""
+"""`offpeak supplier list|register|authorize|suspend`; payouts have a module of their own."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli import payout
 from app.cli.errors import BadInput
 from app.cli.options import DEFAULT_HOME, Home, Json
 from app.cli.output import Output
@@ -24,6 +25,9 @@ DeviceKey = Annotated[
 ]
 SupplierId = Annotated[str, typer.Argument(help="sup_<uuid>", show_default=False)]
 KEY_BYTES = 32
+
+app.command("payout", epilog=payout.PAYOUT_EXAMPLE)(payout.payout)
+app.command("payout-address", epilog=payout.ADDRESS_EXAMPLE)(payout.payout_address)
 
 
 @app.command("list", epilog="Example: offpeak supplier list --json")

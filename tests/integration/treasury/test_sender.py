@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
+from typing import Any
 
 import psycopg
 import pytest
@@ -31,7 +32,7 @@ def attempts(house: House) -> list[tuple[int, int]]:
     return [(int(row.max_fee), int(row.priority_fee)) for row in rows]
 
 
-async def offer(rpc: ChainRpc, key: int, outgoing: Outgoing, **fields: int) -> bytes:
+async def offer(rpc: ChainRpc, key: int, outgoing: Outgoing, **fields: Any) -> bytes:
     """Sign and broadcast somebody's transaction without waiting for it; its hash."""
     signer = KeystoreKey(TEST_KEYS[key])
     prepared = await prepare(rpc, signer.address, outgoing)

@@ -1,24 +1,32 @@
 """What the chain is told of spending, and what suppliers get of what was earned."""
 
+import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from uuid import UUID
+from pathlib import Path
+from uuid import UUID, uuid4
 
 import psycopg
 import pytest
+from typer.testing import Result
 
 from app.capacity.suppliers import SupplierService
 from app.chain.calls import BLACKLIST
+from app.cli.exits import Exit
 from app.db.engine import OPERATOR_ROLE, Database, open_database
 from app.treasury.commitments import CommitmentLoop, CommitmentTerms
 from app.treasury.errors import PayoutRefused
+from app.treasury.fee import nano
 from app.treasury.payouts import PayoutLoop, PayoutService, PayoutTerms
 from ledger.encoding import Address
+from ledger.money import format_amount
 from ledger.signing import SigningKey
 from tests.chain import ADMIN, CHAIN_ID, OPERATOR, SUPPLIER, address_of_key
 from tests.integration import books
 from tests.integration.books import Books, Order, Seller
+from tests.integration.cli.running import invoked
 from tests.integration.treasury.house import FUNDS, House, house, ids
 
 __all__ = ["house"]
@@ -271,3 +279,42 @@ async def test_while_paused_no_payout_is_made_and_afterwards_it_is(shop: Shop) -
     await shop.pay()
     [paid] = await shop.payouts.statements()
     assert paid.paid == statement.to_be_paid * 1_000
+
+
+async def test_the_command_shows_the_statement_asks_and_pays(shop: Shop, tmp_path: Path) -> None:
+    house = shop.house
+    environ = {
+        "OFFPEAK_DATABASE_URL": house.url,
+        "OFFPEAK_RPC_URLS": house.contracts.chain.url,
+        "OFFPEAK_TOKEN_ADDRESS": house.contracts.token,
+        "OFFPEAK_TREASURY_ADDRESS": house.contracts.treasury,
+    }
+
+    async def run(*arguments: str) -> Result:
+        return await asyncio.to_thread(invoked, tmp_path, "supplier", *arguments, **environ)
+
+    wallet = await house.new_wallet()
+    shop.sell(wallet, 1_500_000_000)
+    await shop.commit()
+    name = f"sup_{shop.supplier}"
+    nothing = await run("payout", "--yes")
+    assert (nothing.exit_code, "nothing to pay" in nothing.stderr) == (0, True)
+    assert (await run("payout-address", name, "0x12")).exit_code == Exit.USAGE
+    unknown = await run("payout-address", f"sup_{uuid4()}", PAYEE)
+    assert "supplier-not-found" in unknown.stderr
+    assert (await run("payout-address", name, PAYEE)).exit_code == 0
+    [statement] = await shop.payouts.statements()
+    due = format_amount(nano(statement.to_be_paid))
+    dry = await run("payout", "--supplier", name, "--dry-run")
+    assert dry.exit_code == 0
+    assert f"to_be_paid {due}" in dry.stdout
+    assert "earned on chain 1.500000000" in dry.stderr
+    asked = await run("payout")  # nobody is there to say yes
+    assert asked.exit_code == Exit.NOT_SIGNED
+    assert house.rows("SELECT FROM offpeak.payout") == []
+    paid = await run("payout", "--yes", "--json")
+    [shown] = json.loads(paid.stdout)["statements"]
+    [row] = house.rows("SELECT * FROM offpeak.payout")
+    assert (shown["payout"], shown["to_be_paid"]) == (str(row.id), due)
+    await shop.pay()
+    assert await house.tokens(PAYEE) == statement.to_be_paid
