@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from app.config import Settings
     from app.treasury.payout_plan import SupplierStatement
     from app.treasury.payouts import PayoutService
+    from ledger.encoding import Address
     from ledger.money import Nano
 
 PAYOUT_EXAMPLE = "Example: offpeak supplier payout --dry-run"
@@ -86,19 +87,25 @@ def payout_address(
     as_json: Json = False,
 ) -> None:
     """Say where a supplier is paid from now on; payouts under way keep their address."""
-    from app.cli.supplier import suppliers  # noqa: PLC0415  # --help does without
-    from app.kit.ids import IdPrefix, parse_id  # noqa: PLC0415
+    from app.kit.ids import IdPrefix, parse_id  # noqa: PLC0415  # --help does without
     from ledger.encoding import checksum_address, parse_address  # noqa: PLC0415
 
     supplier_id, parsed = parse_id(IdPrefix.SUPPLIER, supplier), parse_address(address)
 
-    async def store() -> None:
-        async with suppliers(home) as service:
-            await service.set_payout_address(supplier_id, parsed)
-
-    asyncio.run(store())
+    asyncio.run(store_address(home, supplier_id, parsed))
     rows = [("supplier", supplier), ("payout address", checksum_address(parsed))]
     Output(as_json=as_json).rows({"supplier": supplier, "address": rows[1][1]}, rows)
+
+
+async def store_address(home: Path, supplier_id: "UUID", address: "Address") -> None:
+    """Store where a supplier is paid."""
+    from app.capacity.suppliers import SupplierService  # noqa: PLC0415  # --help does without
+    from app.cli.server import operator_database  # noqa: PLC0415
+    from ledger.encoding import parse_address  # noqa: PLC0415
+
+    async with operator_database(home) as (database, settings):
+        asset = parse_address(settings.token_address.lower())
+        await SupplierService(database, asset=asset).set_payout_address(supplier_id, address)
 
 
 def tell(output: Output, found: "Sequence[SupplierStatement]", funds: Funds | None) -> None:
