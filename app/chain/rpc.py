@@ -6,8 +6,10 @@ must belong together name their block by hash. Endpoints may contradict each oth
 gives each one alone to a caller who must know.
 """
 
+import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Self, TypeVar
 
 import httpx
@@ -28,14 +30,7 @@ from app.chain.blocks import (
 from app.chain.endpoint import AnswerTooLarge, Endpoint, EndpointFailed, RpcFault, RpcLimits
 from app.chain.errors import RpcRefused, RpcUnavailable
 from app.chain.outcomes import SendOutcome, send_outcome
-from app.chain.quantities import (
-    MalformedValue,
-    data,
-    quantity,
-    show_data,
-    show_quantity,
-    word,
-)
+from app.chain.quantities import MalformedValue, data, quantity, show_data, show_quantity, word
 from app.chain.reverts import error_name
 from ledger.encoding import Address
 from ledger.hashing import keccak256
@@ -377,6 +372,12 @@ def _require_hash(given: object, expected: bytes) -> None:
         raise MalformedValue("hash")
 
 
+@cache
+def _authorities() -> ssl.SSLContext:
+    """Whom to believe; read once, since that costs more than many calls."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
 def open_rpc(
     urls: Sequence[str], limits: RpcLimits | None = None, *, expected_chain_id: int | None = None
 ) -> ChainRpc:
@@ -389,6 +390,7 @@ def open_rpc(
         timeout=httpx.Timeout(limits.call_seconds, connect=limits.connect_seconds),
         follow_redirects=False,
         trust_env=False,
+        verify=_authorities(),
     )
     endpoints = [Endpoint(number, url, client, limits) for number, url in enumerate(urls)]
     return ChainRpc(endpoints, client, expected_chain_id=expected_chain_id)

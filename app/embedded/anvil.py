@@ -7,12 +7,12 @@ import json
 import os
 import signal
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Final, Self
-
-import httpx
+from urllib.parse import urlsplit
 
 from app.embedded.account import Account, engine_account
 from app.embedded.binaries import reachable_program
@@ -96,19 +96,24 @@ class EmbeddedAnvil(EmbeddedServer):
         """The result of one JSON-RPC call, blocking; for driving a development chain.
 
         Raises:
-            AnvilRefused: it answered with an error. httpx.HTTPError: it did not answer.
+            AnvilRefused: it answered with an error, or not at all.
         """
         return ask_chain(self.url, method, params)
 
 
 class AnvilRefused(Exception):
-    """The development chain answered a call with an error."""
+    """The development chain answered a call with an error, or not at all."""
 
 
 def ask_chain(url: str, method: str, params: Sequence[object]) -> object:
     """The result of one JSON-RPC call at a development chain's URL; see `EmbeddedAnvil.ask`."""
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
-    answer = httpx.post(url, json=request, timeout=_ASK_SECONDS, trust_env=False).json()
+    try:
+        with closing(HTTPConnection(urlsplit(url).netloc, timeout=_ASK_SECONDS)) as link:
+            link.request("POST", "/", json.dumps(request), {"Content-Type": "application/json"})
+            answer = json.loads(link.getresponse().read())
+    except (OSError, HTTPException, ValueError) as error:
+        raise AnvilRefused(f"{method}: {error}") from None
     if "error" in answer:
         raise AnvilRefused(f"{method}: {json.dumps(answer['error'])}")
     result: object = answer["result"]
@@ -169,7 +174,7 @@ def _arguments(options: AnvilOptions, *, port: int, data: Path) -> list[str]:
 
 
 def _answers(port: int) -> bool:
-    with suppress(httpx.HTTPError, AnvilRefused):
+    with suppress(AnvilRefused):
         ask_chain(f"http://{LOOPBACK}:{port}", "eth_chainId", ())
         return True
     return False

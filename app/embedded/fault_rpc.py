@@ -91,7 +91,7 @@ class FaultRpc:
         self.upstream = httpx.Client(timeout=_UPSTREAM_SECONDS, trust_env=False)
         handler = type("Handler", (_Handler,), {"proxy": self})
         self._server = _Server((LOOPBACK, port), handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
         self._thread.start()
 
     @property
@@ -152,7 +152,6 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     proxy: FaultRpc
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # else head and body, sent apart, cost 40 ms a call
     disable_nagle_algorithm = True  # else each answer waits 40 ms for the caller's delayed ACK
 
     def log_message(self, *_: object) -> None:

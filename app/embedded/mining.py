@@ -10,8 +10,6 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Self
 
-import httpx
-
 from app.embedded.anvil import AnvilRefused, ask_chain
 
 FINAL_BLOCKS: Final = 2
@@ -45,7 +43,7 @@ class Mining:
 
     def _run(self) -> None:
         while not self._stop.wait(EVERY_SECONDS):
-            with suppress(httpx.HTTPError, AnvilRefused):  # it is stopping, or very busy
+            with suppress(AnvilRefused):  # it is stopping, or very busy
                 self._round()
 
     def _round(self) -> None:
