@@ -318,7 +318,9 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def check_forms(self) -> Self:
         """Refuse keys and curves of the wrong form, and development values in production."""
-        problems = [*rules.curve_problems(self.price_curve), *self._key_problems()]
+        problems = list(rules.curve_problems(self.price_curve))
+        for name in rules.SECRET_FILES:
+            problems += rules.key_problems(name, getattr(self, name))
         problems += rules.url_problems(self.rpc_url_list, production=not self.is_development)
         for key in ("operator", "anchor"):
             held = (getattr(self, f"{key}_{part}") for part in rules.CHAIN_KEY_PARTS)
@@ -335,20 +337,9 @@ class Settings(BaseSettings):
             raise ValueError("; ".join(problems))
         return self
 
-    def _key_problems(self) -> Iterator[str]:
-        for name in rules.SECRET_FILES:
-            held: SecretStr | None = getattr(self, name)
-            if held is not None and not rules.key_lines(held):
-                yield f"{name} must be 64 hex digits, not zero"
-
     def _production_problems(self) -> Iterator[str]:
         for name in rules.SECRET_FILES:
-            held: SecretStr | None = getattr(self, name)
-            if held is None:
-                if name in rules.GATEWAY_KEYS:
-                    yield f"{name} is not set"
-            elif any(rules.is_development_key(key) for key in rules.key_lines(held)):
-                yield f"{name} is a development key"
+            yield from rules.production_key_problems(name, getattr(self, name))
         for name in ("token_address", "treasury_address", "receipt_anchor_address"):
             if rules.is_placeholder_address(getattr(self, name)):
                 yield f"{name} is a placeholder"

@@ -137,6 +137,21 @@ def key_lines(secret: SecretStr) -> list[bytes]:
     return keys if all(any(key) for key in keys) else []
 
 
+def key_problems(name: str, held: SecretStr | None) -> Iterator[str]:
+    """Yield what is wrong with the form of a secret that is set."""
+    if held is not None and not key_lines(held):
+        yield f"{name} must be 64 hex digits, not zero"
+
+
+def production_key_problems(name: str, held: SecretStr | None) -> Iterator[str]:
+    """Yield why production refuses a secret."""
+    if held is None:
+        if name in GATEWAY_KEYS:
+            yield f"{name} is not set"
+    elif any(is_development_key(key) for key in key_lines(held)):
+        yield f"{name} is a development key"
+
+
 def required_keys(name: str, secret: SecretStr | None) -> list[bytes]:
     """Return the keys of a secret that must be there.
 
