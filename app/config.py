@@ -101,6 +101,9 @@ class Settings(BaseSettings):
     treasury_address: Address = Field(
         default=rules.placeholder_address(2), description="verifyingContract of authorizations."
     )
+    treasury_first_block: int = Field(
+        default=0, ge=0, description="Block that the treasury was deployed in; read from there on."
+    )
     receipt_anchor_address: Address = Field(
         default=rules.placeholder_address(3), description="verifyingContract of usage records."
     )

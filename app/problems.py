@@ -125,7 +125,9 @@ STATUS: dict[type[Exception], int] = {
     chain.TransactionReverted: 502,
     chain.TransactionPending: 504,
     # The treasury.
+    treasury.ChainMoved: 503,
     treasury.ChainNotConfigured: 501,
+    treasury.EndpointsDisagree: 503,
     treasury.FeeUnknown: 503,
     treasury.FinalBlockUnknown: 503,
     treasury.PayoutRefused: 409,

@@ -1,6 +1,6 @@
 """What a node tells about blocks: headers, logs, receipts, fees; and how blocks are named."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -173,6 +173,29 @@ def parse_fees(given: object) -> Fees:
         raise MalformedValue("baseFeePerGas")
     priority = rewards[len(rewards) // 2] if rewards else 0
     return Fees(base=quantity("baseFeePerGas", bases[-1]), priority=max(priority, 1))
+
+
+def log_range(first: int, last: int, topics: Sequence[bytes | None]) -> dict[str, object]:
+    """A log query for blocks first .. last; `topics` are the first that logs have, None for any."""
+    return {
+        "fromBlock": show_quantity(first),
+        "toBlock": show_quantity(last),
+        "topics": [None if topic is None else show_data(topic) for topic in topics],
+    }
+
+
+def is_asked(first: int, last: int, topics: Sequence[bytes | None]) -> Callable[[Log], bool]:
+    """Tells whether a log is one that `log_range` asks for."""
+
+    def belongs(log: Log) -> bool:
+        found = log.topics[: len(topics)]
+        return (
+            first <= log.block_number <= last
+            and len(found) == len(topics)
+            and all(want in {None, have} for want, have in zip(topics, found, strict=True))
+        )
+
+    return belongs
 
 
 def block_parameter(block: BlockRef) -> object:

@@ -21,7 +21,9 @@ from app.chain.blocks import (
     Log,
     Receipt,
     block_parameter,
+    is_asked,
     items,
+    log_range,
     parse_block,
     parse_fees,
     parse_log,
@@ -229,8 +231,16 @@ class ChainRpc:
             raise RpcUnavailable("eth_sendRawTransaction", reasons)
         return refusal
 
-    async def logs(self, addresses: Sequence[Address], first: int, last: int) -> tuple[Log, ...]:
+    async def logs(
+        self,
+        addresses: Sequence[Address],
+        first: int,
+        last: int,
+        topics: Sequence[bytes | None] = (),
+    ) -> tuple[Log, ...]:
         """The logs of these contracts in blocks first .. last, in the order of the chain.
+
+        `topics` are the first ones that they must have, None for any.
 
         Ranges over the limit are split, and halved where an endpoint says that they are too
         large. A node that lags returns fewer logs and no error: count them against the contract.
@@ -244,9 +254,9 @@ class ChainRpc:
         parts = [(start, min(start + limits.log_blocks - 1, last)) for start in reversed(starts)]
         while parts:
             start, end = parts.pop()
-            where = {"fromBlock": show_quantity(start), "toBlock": show_quantity(end)}
+            where = log_range(start, end, topics)
             try:
-                found += await self._logs(addresses, where, _within(start, end))
+                found += await self._logs(addresses, where, is_asked(start, end, topics))
             except AnswerTooLarge as reason:
                 if start == end:
                     raise RpcUnavailable("eth_getLogs", [str(reason)]) from None
@@ -258,14 +268,14 @@ class ChainRpc:
 
     async def logs_of(self, addresses: Sequence[Address], block: bytes) -> tuple[Log, ...]:
         """The logs of these contracts in one block, named by hash, canonical or not."""
-        where = {"blockHash": show_data(block)}
+        where: dict[str, object] = {"blockHash": show_data(block)}
         try:
             return await self._logs(addresses, where, lambda log: log.block_hash == block)
         except AnswerTooLarge as reason:
             raise RpcUnavailable("eth_getLogs", [str(reason)]) from None
 
     async def _logs(
-        self, addresses: Sequence[Address], where: dict[str, str], belongs: Callable[[Log], bool]
+        self, addresses: Sequence[Address], where: dict[str, object], belongs: Callable[[Log], bool]
     ) -> tuple[Log, ...]:
         def parse(given: object) -> tuple[Log, ...]:
             logs = tuple(parse_log(one) for one in items("logs", given))
@@ -361,10 +371,6 @@ def _chain_id(given: object) -> int:
 def _refused(method: str, fault: RpcFault) -> RpcRefused:
     found = fault.data or b""
     return RpcRefused(method, name=error_name(found), data=found, message=fault.message)
-
-
-def _within(first: int, last: int) -> Callable[[Log], bool]:
-    return lambda log: first <= log.block_number <= last
 
 
 def _require_hash(given: object, expected: bytes) -> None:

@@ -240,6 +240,7 @@ def settings_rows(found: "Deployed") -> list[tuple[str, str]]:
         ("OFFPEAK_CHAIN_ID", str(found.chain_id)),
         ("OFFPEAK_TOKEN_ADDRESS", checksum_address(found.token)),
         ("OFFPEAK_TREASURY_ADDRESS", checksum_address(found.treasury)),
+        ("OFFPEAK_TREASURY_FIRST_BLOCK", str(found.block_number)),
         ("OFFPEAK_RECEIPT_ANCHOR_ADDRESS", checksum_address(found.anchor)),
     ]
 

@@ -2,6 +2,7 @@
 
 * TreasuryError
   - FinalBlockUnknown, WrongSender                     the sender stops, and tries again
+  - ChainMoved, EndpointsDisagree                      the watcher's round is given up
   - WithdrawalTooSmall, WithdrawalFeeTooLow, WithdrawalDeadline, WithdrawalToken
   - WithdrawalNonceUsed, TooManyWithdrawals, WithdrawalsHalted, WithdrawalNotFound
   - ChainNotConfigured, FeeUnknown, PayoutRefused
@@ -23,6 +24,26 @@ class FinalBlockUnknown(TreasuryError):
     """No endpoint knows a finalized block, so nothing can be ended."""
 
     code = "final-block-unknown"
+
+
+class ChainMoved(TreasuryError):
+    """Blocks were replaced while they were read, or the endpoint lags; they are read again."""
+
+    code = "chain-moved"
+
+    def __init__(self, *, number: int) -> None:
+        super().__init__(f"block {number} changed while it was read, or is not shown")
+        self.number = number
+
+
+class EndpointsDisagree(TreasuryError):
+    """Two endpoints show different blocks at a depth that counts: nothing is booked by either."""
+
+    code = "endpoints-disagree"
+
+    def __init__(self, *, number: int) -> None:
+        super().__init__(f"endpoints of OFFPEAK_RPC_URLS show different blocks {number}")
+        self.number = number
 
 
 class WrongSender(TreasuryError):

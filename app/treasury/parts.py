@@ -11,9 +11,11 @@ from app.db.engine import TREASURY_ROLE, Database, DatabaseLimits, open_database
 from app.kit.clock import unix_ms
 from app.kit.ids import IdSource
 from app.treasury.chain_view import ChainView, TreasuryPlace
+from app.treasury.events import OurContracts
 from app.treasury.status import Kind
 from app.treasury.status_reader import StatusTerms
 from app.treasury.transaction import Rules
+from app.treasury.watcher import WatcherTerms
 from app.treasury.withdrawal import WithdrawalTerms
 from app.treasury.withdrawals import WithdrawalService
 from app.wallets.heads import ChainHeads
@@ -62,6 +64,22 @@ def place_of(settings: Settings) -> TreasuryPlace:
         treasury=Address(settings.treasury_address.lower()),
         receipt_anchor=Address(settings.receipt_anchor_address.lower()),
         deposit_safe_limit=parse_amount(settings.deposit_safe_limit),
+    )
+
+
+def watcher_terms(settings: Settings) -> WatcherTerms:
+    """Return what is watched, and when deposits count."""
+    place = place_of(settings)
+    return WatcherTerms(
+        chain_id=place.chain_id,
+        contracts=OurContracts(
+            token=Address(settings.token_address.lower()),
+            treasury=place.treasury,
+            anchor=place.receipt_anchor,
+        ),
+        first_block=settings.treasury_first_block,
+        range_blocks=settings.log_range_blocks,
+        safe_limit=place.deposit_safe_limit,
     )
 
 

@@ -24,12 +24,14 @@ from app.treasury.parts import (
     rules_of,
     status_terms,
     treasury_database_of,
+    watcher_terms,
 )
 from app.treasury.payouts import PayoutLoop, PayoutTerms
 from app.treasury.sender import ANCHOR_PURPOSES, OPERATOR_PURPOSES, Sender, SenderTerms
 from app.treasury.status_loop import StatusLoop
 from app.treasury.status_reader import StatusReader
 from app.treasury.transaction import Purpose
+from app.treasury.watcher import Watcher
 from app.treasury.withdrawals import WithdrawalLoop
 from ledger.encoding import Address
 
@@ -66,7 +68,7 @@ class TreasuryWork:
             password_file=settings.anchor_password_file,
             command=settings.anchor_signer_command,
         )
-        loops = [self._withdrawals(), self._status()]
+        loops = [self._watcher(), self._withdrawals(), self._status()]
         if self.operator_key is not None:
             loops += [self._sender("operator", self.operator_key, OPERATOR_PURPOSES)]
             loops += self._plans(self.operator_key.address)
@@ -87,6 +89,10 @@ class TreasuryWork:
         )
         sender = Sender(self.database, self.rpc, key, terms)
         return self._loop(f"sender-{name}", sender.run_once)
+
+    def _watcher(self) -> Periodic:
+        watcher = Watcher(self.database, self.rpc, watcher_terms(self.settings))
+        return self._loop("watcher", watcher.run_once)
 
     def _withdrawals(self) -> Periodic:
         place = place_of(self.settings)

@@ -52,6 +52,7 @@ class Order:
     payer: Address
     amount: int
     candidates: tuple[UUID, ...]
+    asset: Address = ASSET
     job_id: UUID = field(default_factory=uuid4)
     lease_id: UUID = field(default_factory=uuid4)
     quote: bytes = field(default_factory=lambda: digest(uuid4()))
@@ -74,7 +75,7 @@ class Order:
         return (
             self.job_id,
             self.lease_id,
-            wallet_account(self.payer, ASSET),
+            wallet_account(self.payer, self.asset),
             self.payer,
             self.amount,
             self.auth_digest,
@@ -104,7 +105,9 @@ class Order:
 
 
 class Books:
-    """One connection under the application's role."""
+    """One connection under the application's role; all money is in `asset`."""
+
+    asset: Address = ASSET
 
     def __init__(self, url: str, *, role: str = "offpeak_app") -> None:
         self.connection = psycopg.connect(url, autocommit=True, row_factory=namedtuple_row)
@@ -135,7 +138,9 @@ class Books:
 
     def fund(self, payer: Address, amount: int) -> None:
         with self.as_operator():
-            self.one("SELECT offpeak.credit_deposit(%s, %s, %s, %s)", uuid4(), payer, ASSET, amount)
+            self.one(
+                "SELECT offpeak.credit_deposit(%s, %s, %s, %s)", uuid4(), payer, self.asset, amount
+            )
 
     def lift_halt(self) -> int:
         with self.as_operator():
@@ -153,7 +158,9 @@ class Books:
                 " VALUES (%s, %s, %s, 'authorized')",
                 (agent_id, supplier_id, digest(agent_id)),
             )
-            self.one("SELECT offpeak.open_account('supplier', %s, %s)", str(supplier_id), ASSET)
+            self.one(
+                "SELECT offpeak.open_account('supplier', %s, %s)", str(supplier_id), self.asset
+            )
         epoch = self.one("SELECT offpeak.open_session(%s, 'replica-1', 'boot')", agent_id)[0]
         seller = Seller(agent_id, uuid4(), epoch)
         self.offer(seller, slots, ask=ask)
@@ -183,7 +190,7 @@ class Books:
             f"SELECT * FROM offpeak.accept_many({arrays}, p_asset => %s, p_max_open => %s,"
             " p_retention => interval '1 day') ORDER BY ord",
             *(list(column) for column in columns),
-            ASSET,
+            self.asset,
             max_open,
         )
 
@@ -274,7 +281,7 @@ class Books:
         """Return (available, held)."""
         row = self.one(
             "SELECT available, held FROM offpeak.wallet_balance WHERE account_id = %s",
-            wallet_account(payer, ASSET),
+            wallet_account(payer, self.asset),
         )
         return row.available, row.held
 

@@ -14,7 +14,7 @@ from psycopg.types.json import Jsonb
 from app.finance.rule import rules
 from ledger.accounts import wallet_account
 from ledger.encoding import Address, uuid_bytes32
-from tests.integration.books import ASSET, FAR, Books, digest
+from tests.integration.books import FAR, Books, digest
 
 CHAIN = 31_337
 BASE = 1_000
@@ -99,7 +99,7 @@ class TreasuryBooks(Books):
 
     def book(self, event: UUID) -> str:
         with self.as_treasury():
-            return str(self.one("SELECT offpeak.book_event(%s, %s)", event, ASSET)[0])
+            return str(self.one("SELECT offpeak.book_event(%s, %s)", event, self.asset)[0])
 
     def orphan(self, event: UUID) -> str:
         with self.as_treasury():
@@ -146,7 +146,7 @@ class TreasuryBooks(Books):
             uuid4(),
             signed,
             payer,
-            ASSET,
+            self.asset,
             amount,
             fee,
             fee,
@@ -172,7 +172,7 @@ class TreasuryBooks(Books):
                 payout_id,
                 supplier,
                 address,
-                ASSET,
+                self.asset,
                 amount,
             )
         return str(row[0]), uuid_bytes32(payout_id)
@@ -188,7 +188,7 @@ class TreasuryBooks(Books):
             " coalesce((SELECT sum(x.amount) FROM offpeak.withdrawal x"
             "   WHERE x.account_id = w.account_id AND x.state = 'pending'), 0)::bigint AS pending"
             " FROM offpeak.wallet_balance w WHERE w.account_id = %s",
-            wallet_account(payer, ASSET),
+            wallet_account(payer, self.asset),
         )
         return Money(*row)
 

@@ -1,0 +1,132 @@
+"""Reading the chain for a watcher: heads by endpoint, and ranges of blocks that belong together."""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from app.chain.blocks import Block, BlockRef
+from app.chain.contracts import AnchorContract, TokenContract, TreasuryContract
+from app.chain.errors import RpcUnavailable
+from app.chain.events import Transfer
+from app.chain.rpc import ChainRpc
+from app.kit.clock import from_unix_seconds
+from app.treasury.errors import ChainMoved, EndpointsDisagree
+from app.treasury.events import OurContracts, SeenEvent, read_events
+from app.treasury.watching import ChainSums, Heads, Outlook, choose
+
+HEADERS_AT_ONCE: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One endpoint's reading of a range of blocks."""
+
+    events: list[SeenEvent]
+    mined_at: Mapping[bytes, datetime]
+    """Times of the blocks that hold events and were not known before, by hash."""
+
+
+async def look_out(rpc: ChainRpc, *, turn: int) -> tuple[ChainRpc, Outlook]:
+    """Return the endpoint to read in this round, alone, and how deep the chain is.
+
+    Raises:
+        RpcUnavailable: no endpoint names all three heads.
+        EndpointsDisagree: two show different blocks at a depth that counts.
+    """
+    answers = await asyncio.gather(*(_heads(one) for one in rpc.by_url()))
+    seen = [(one, heads) for one, heads in zip(rpc.by_url(), answers, strict=True) if heads]
+    if not seen:
+        raise RpcUnavailable("eth_getBlockByNumber", ["no endpoint names its heads"])
+    outlook = choose([heads for _, heads in seen], turn=turn)
+    for block in {outlook.safe, outlook.finalized}:
+        for one, heads in seen:
+            if block in {heads.safe, heads.finalized}:
+                continue
+            shown = await _block_or_none(one, block.number)
+            if shown is not None and shown.hash != block.hash:
+                raise EndpointsDisagree(number=block.number)
+    return seen[outlook.reader][0], outlook
+
+
+async def _heads(one: ChainRpc) -> Heads | None:
+    """Return an endpoint's heads, None when it does not name them all."""
+    finalized = await _block_or_none(one, "finalized")
+    safe = await _block_or_none(one, "safe")
+    latest = await _block_or_none(one, "latest")
+    if latest is None or safe is None or finalized is None:
+        return None
+    return Heads(latest=latest, safe=safe, finalized=finalized)
+
+
+async def _block_or_none(one: ChainRpc, block: BlockRef) -> Block | None:
+    try:
+        return await one.block(block)
+    except RpcUnavailable:
+        return None
+
+
+async def read_range(
+    rpc: ChainRpc, ours: OurContracts, first: int, last: int, *, known: Collection[bytes]
+) -> Reading:
+    """Return every event of our contracts in blocks first .. last.
+
+    The last block is asked for before and after the logs, and each block with events that is not
+    `known` by hash once: all of it is of one chain, or the reading is given up.
+
+    Raises:
+        ChainMoved: the chain was reorganized between the reads, or the endpoint lags.
+        RpcUnavailable: a part of it could not be had.
+        MalformedAnswer: a log is not what its topic says.
+    """
+    end = await _header(rpc, last)
+    logs = await rpc.logs([ours.treasury, ours.anchor], first, last)
+    to_us = (Transfer.EVENT.topic, None, bytes(12) + bytes.fromhex(ours.treasury[2:]))
+    logs += await rpc.logs([ours.token], first, last, to_us)
+    events = read_events(logs, ours)
+    places = {event.place.block_hash: event.place.block_number for event in events}
+    asked = [(block, number) for block, number in places.items() if block not in known]
+    mined_at: dict[bytes, datetime] = {}
+    for start in range(0, len(asked), HEADERS_AT_ONCE):
+        some = asked[start : start + HEADERS_AT_ONCE]
+        headers = await asyncio.gather(*(_header(rpc, number) for _, number in some))
+        for (block, number), header in zip(some, headers, strict=True):
+            if header.hash != block:
+                raise ChainMoved(number=number)
+            mined_at[block] = from_unix_seconds(header.timestamp)
+    if (await _header(rpc, last)).hash != end.hash:
+        raise ChainMoved(number=last)
+    return Reading(events=events, mined_at=mined_at)
+
+
+async def _header(rpc: ChainRpc, number: int) -> Block:
+    found = await rpc.block(number)
+    if found is None:
+        raise ChainMoved(number=number)
+    return found
+
+
+async def event_count(rpc: ChainRpc, ours: OurContracts, block: Block) -> int:
+    """Return how many events the treasury had emitted in the state after a block.
+
+    Raises:
+        RpcUnavailable: nobody has that state.
+    """
+    return await TreasuryContract(rpc, ours.treasury).event_count(block.hash)
+
+
+async def chain_sums(rpc: ChainRpc, ours: OurContracts, block: Block) -> ChainSums:
+    """Return what the contracts say in the state after a block.
+
+    Raises:
+        RpcUnavailable: nobody has that state.
+    """
+    treasury = TreasuryContract(rpc, ours.treasury)
+    return ChainSums(
+        counted=await treasury.event_count(block.hash),
+        tokens=await TokenContract(rpc, ours.token).balance_of(ours.treasury, block.hash),
+        liability=await treasury.total_liability(block.hash),
+        earned=await treasury.earned(block.hash),
+        anchored=await AnchorContract(rpc, ours.anchor).size(block.hash),
+    )
