@@ -19,6 +19,9 @@ Tag = Literal["earliest", "finalized", "safe", "latest", "pending"]
 BlockRef = Tag | int | bytes
 """A block by tag, by number or by its 32-byte hash. Only a hash names the same block for ever."""
 
+Topics = Sequence[bytes | None]
+"""The first topics that logs must have, None for any."""
+
 MAX_TOPICS: Final = 4
 
 
@@ -175,8 +178,8 @@ def parse_fees(given: object) -> Fees:
     return Fees(base=quantity("baseFeePerGas", bases[-1]), priority=max(priority, 1))
 
 
-def log_range(first: int, last: int, topics: Sequence[bytes | None]) -> dict[str, object]:
-    """A log query for blocks first .. last; `topics` are the first that logs have, None for any."""
+def log_range(first: int, last: int, topics: Topics) -> dict[str, object]:
+    """A log query for blocks first .. last."""
     return {
         "fromBlock": show_quantity(first),
         "toBlock": show_quantity(last),
@@ -184,7 +187,7 @@ def log_range(first: int, last: int, topics: Sequence[bytes | None]) -> dict[str
     }
 
 
-def is_asked(first: int, last: int, topics: Sequence[bytes | None]) -> Callable[[Log], bool]:
+def is_asked(first: int, last: int, topics: Topics) -> Callable[[Log], bool]:
     """Tells whether a log is one that `log_range` asks for."""
 
     def belongs(log: Log) -> bool:

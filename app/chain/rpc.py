@@ -20,6 +20,7 @@ from app.chain.blocks import (
     Fees,
     Log,
     Receipt,
+    Topics,
     block_parameter,
     is_asked,
     items,
@@ -232,11 +233,7 @@ class ChainRpc:
         return refusal
 
     async def logs(
-        self,
-        addresses: Sequence[Address],
-        first: int,
-        last: int,
-        topics: Sequence[bytes | None] = (),
+        self, addresses: Sequence[Address], first: int, last: int, topics: Topics = ()
     ) -> tuple[Log, ...]:
         """The logs of these contracts in blocks first .. last, in the order of the chain.
 
