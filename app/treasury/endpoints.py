@@ -139,7 +139,7 @@ def relay_out(relay: Relay, *, heads: Heads | None) -> RelayOut:
     """Return a transaction in wire form."""
     confirmations = None
     if heads is not None and relay.block_number is not None:
-        confirmations = max(heads.latest - relay.block_number + 1, 0)
+        confirmations = max(heads.latest - relay.block_number + 1, 1)
     return RelayOut(
         state=relay.state.value,
         hash=None if relay.hash is None else "0x" + relay.hash.hex(),

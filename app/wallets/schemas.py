@@ -41,7 +41,7 @@ class PendingDepositOut(_Out):
 class PendingWithdrawalOut(_Out):
     """A withdrawal that is not paid yet."""
 
-    id: str
+    id: str = Field(description="`wdr_` and a UUID: GET /v1/withdrawals/{id}.")
     amount: Amount
     fee: Amount = Field(description="Part of `amount` that pays for the transaction.")
     deadline: str = Field(description="RFC 3339, UTC. Not paid by then, the money comes back.")

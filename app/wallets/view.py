@@ -1,6 +1,7 @@
 """What a wallet is shown of its money."""
 
 from app.kit.clock import format_time
+from app.kit.ids import IdPrefix, format_id
 from app.wallets.balance import Balance, OpenExit, PendingDeposit, PendingWithdrawal, Unaccounted
 from app.wallets.schemas import (
     BalanceOut,
@@ -47,7 +48,7 @@ def _deposit(each: PendingDeposit) -> PendingDepositOut:
 
 def _withdrawal(each: PendingWithdrawal) -> PendingWithdrawalOut:
     return PendingWithdrawalOut(
-        id=str(each.id),
+        id=format_id(IdPrefix.WITHDRAWAL, each.id),
         amount=format_amount(each.amount),
         fee=format_amount(each.fee),
         deadline=format_time(each.deadline),
