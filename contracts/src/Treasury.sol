@@ -7,7 +7,7 @@ import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {IERC20Permit} from "@openzeppelin/contracts/token/ERC20/extensions/IERC20Permit.sol";
 import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 import {Pausable} from "@openzeppelin/contracts/utils/Pausable.sol";
-import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
+import {ReentrancyGuard} from "@openzeppelin/contracts/utils/ReentrancyGuard.sol";
 import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {SignatureChecker} from "@openzeppelin/contracts/utils/cryptography/SignatureChecker.sol";
@@ -36,7 +36,7 @@ interface IERC3009Receiver {
 /// @dev docs/spec/treasury-contract.md describes every call. Amounts are the token's base units.
 ///      At all times: token balance >= totalLiability + earned, and totalLiability is the sum of
 ///      `available` over all wallets. What is above is `unaccounted`: plain transfers to this address.
-contract Treasury is AccessControlDefaultAdminRules, EIP712, Pausable, ReentrancyGuardTransient {
+contract Treasury is AccessControlDefaultAdminRules, EIP712, Pausable, ReentrancyGuard {
     using SafeERC20 for IERC20;
     using SafeCast for uint256;
 

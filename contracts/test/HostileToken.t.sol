@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
+import {ReentrancyGuard} from "@openzeppelin/contracts/utils/ReentrancyGuard.sol";
 import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 import {Treasury} from "../src/Treasury.sol";
 import {HostileToken} from "./support/HostileToken.sol";
@@ -39,7 +39,7 @@ contract HostileTokenTest is Checks {
     function requireStopped(uint256 which) internal view {
         vm.assertFalse(token.done());
         bytes4 found = bytes4(token.answer());
-        vm.assertTrue(found == ReentrancyGuardTransient.ReentrancyGuardReentrantCall.selector, vm.toString(which));
+        vm.assertTrue(found == ReentrancyGuard.ReentrancyGuardReentrantCall.selector, vm.toString(which));
     }
 
     function test_a_deposit_is_not_entered_twice() public {
