@@ -11,20 +11,10 @@ from uuid import UUID
 import psycopg
 import pytest
 from psycopg.rows import namedtuple_row
-from psycopg.types.json import Jsonb
 
 from app.chain.calls import APPROVE, BLACKLIST, MINT, PAUSE, UNPAUSE, deposit
 from app.chain.contracts import TokenContract, TreasuryContract
-from app.chain.events import (
-    TREASURY_EVENTS,
-    ChainEvent,
-    Deposited,
-    PaidOut,
-    PayoutFailed,
-    Refunded,
-    SpendCommitted,
-    Withdrawn,
-)
+from app.chain.events import TREASURY_EVENTS, Withdrawn
 from app.chain.keys import KeystoreKey
 from app.chain.rpc import ChainRpc, open_rpc
 from app.chain.sending import Outgoing, prepare
@@ -33,9 +23,11 @@ from app.finance.check import LedgerCheck
 from app.kit.clock import unix_ms
 from app.kit.ids import IdSource
 from app.treasury.chain_view import ChainView
+from app.treasury.events import OurContracts
 from app.treasury.passage import Round
 from app.treasury.sender import OPERATOR_PURPOSES, Sender, SenderTerms
 from app.treasury.transaction import Rules
+from app.treasury.watcher import Watcher, WatcherTerms
 from app.treasury.withdrawal import StoredWithdrawal, WithdrawalTerms
 from app.treasury.withdrawals import WithdrawalLoop, WithdrawalService
 from app.wallets.signatures import WalletSignatures
@@ -55,14 +47,6 @@ PATIENT = Rules(
     retry_most=timedelta(0),
     gas_retry=timedelta(0),
 )
-KINDS: dict[type[ChainEvent], str] = {
-    Deposited: "deposited",
-    Withdrawn: "withdrawn",
-    SpendCommitted: "spend-committed",
-    Refunded: "refunded",
-    PaidOut: "paid-out",
-    PayoutFailed: "payout-failed",
-}
 
 
 def ids() -> IdSource:
@@ -94,7 +78,7 @@ class House:
     rpc: ChainRpc
     app: Database
     database: Database
-    booked_to: int = 0
+    watcher: Watcher
     rules: Rules = field(default_factory=lambda: PATIENT)
 
     def sender(self, *, rpc: ChainRpc | None = None, rules: Rules | None = None) -> Sender:
@@ -200,55 +184,8 @@ class House:
             await self.round()
 
     async def book(self) -> None:
-        """Store and book every final event, as the watcher does."""
-        final = await self.rpc.block("finalized")
-        assert final is not None
-        first = max(self.booked_to + 1, self.contracts.first_block)
-        if final.number < first:
-            return
-        logs = await self.rpc.logs([self.contracts.treasury], first, final.number)
-        with self.connection("offpeak_treasury") as connection:
-            for log in logs:
-                event = TREASURY_EVENTS.decode(log)
-                if type(event) not in KINDS:
-                    continue
-                given: Any = event
-                kind = KINDS[type(given)]
-                payer = getattr(given, "beneficiary", getattr(given, "recipient", None))
-                payer = payer or given.payer
-                amount = given.spent if kind == "spend-committed" else given.amount
-                ref = given.batch.to_bytes(32) if kind == "spend-committed" else None
-                ref = ref or getattr(given, "id", getattr(given, "ref", None))
-                extra = {"fee": str(given.fee)} if kind == "withdrawn" else {}
-                connection.execute(
-                    "SELECT offpeak.record_events(%s, %s::bigint[], %s::bytea[], %s::bytea[],"
-                    " %s::int[], %s::timestamptz[], %s::text[], %s::text[], %s::numeric[],"
-                    " %s::bytea[], %s::jsonb[])",
-                    (
-                        CHAIN_ID,
-                        [log.block_number],
-                        [log.block_hash],
-                        [log.transaction_hash],
-                        [log.index],
-                        [datetime.now(UTC)],
-                        [kind],
-                        [payer],
-                        [amount],
-                        [ref],
-                        [Jsonb(extra)],
-                    ),
-                )
-            for row in connection.execute(
-                "SELECT id FROM offpeak.chain_event WHERE state = 'seen'"
-                " ORDER BY block_number, log_index"
-            ).fetchall():
-                connection.execute(
-                    "SELECT offpeak.book_event(%s, %s)", (row.id, self.contracts.token)
-                )
-            connection.execute(
-                "SELECT offpeak.set_cursor(%s, %s, %s)", (CHAIN_ID, final.number, final.hash)
-            )
-        self.booked_to = final.number
+        """Store and book what has happened, as every worker does; all of it up to the final."""
+        assert await self.watcher.run_once(), self.watcher.health
 
     # --- looking ----------------------------------------------------------------------------
 
@@ -293,8 +230,17 @@ async def house(contracts: Contracts, fresh_database_url: str) -> AsyncIterator[
     rpc = open_rpc([contracts.chain.url])
     app = open_database(fresh_database_url, pool_size=8)
     database = open_database(fresh_database_url, pool_size=8, role=TREASURY_ROLE)
-    made = House(contracts, fresh_database_url, rpc, app, database)
-    made.booked_to = contracts.chain.height() - 2
+    terms = WatcherTerms(
+        chain_id=CHAIN_ID,
+        contracts=OurContracts(
+            token=contracts.token, treasury=contracts.treasury, anchor=contracts.anchor
+        ),
+        first_block=contracts.first_block,
+        range_blocks=10_000,
+        safe_limit=Nano(0),
+    )
+    watcher = Watcher(database, rpc, terms)
+    made = House(contracts, fresh_database_url, rpc, app, database, watcher)
     before = contracts.chain.ask("evm_snapshot")
     yield made
     contracts.chain.resume_mining()

@@ -24,7 +24,6 @@ from ledger.encoding import Address
 from ledger.money import format_amount
 from ledger.signing import SigningKey
 from tests.chain import ADMIN, CHAIN_ID, OPERATOR, SUPPLIER, address_of_key
-from tests.integration import books
 from tests.integration.books import Books, Order, Seller
 from tests.integration.cli.running import invoked
 from tests.integration.treasury.house import FUNDS, House, house, ids
@@ -55,6 +54,7 @@ class Shop:
             candidates=(self.seller.deployment_id,),
             ask=ASK,
             per_request=charge,
+            asset=self.house.contracts.token,
         )
         [outcome] = self.books.accept([order])
         assert outcome.code == "ok"
@@ -122,10 +122,10 @@ class Shop:
 
 
 @pytest.fixture
-def market(house: House, monkeypatch: pytest.MonkeyPatch) -> Iterator[Books]:
+def market(house: House) -> Iterator[Books]:
     """Books in the token of the chain."""
-    monkeypatch.setattr(books, "ASSET", house.contracts.token)
     with Books(house.url) as opened:
+        opened.asset = house.contracts.token
         yield opened
 
 
