@@ -41,7 +41,8 @@ from app.receipts.record import RecordSigner
 from app.receipts.sequencer import LogTerms, Sequencer
 from app.receipts.service import RecordService
 from app.requests.service import RequestParts, RequestService, RequestTerms
-from app.treasury.parts import withdrawals_of
+from app.treasury.claims import ClaimService
+from app.treasury.parts import claims_of, withdrawals_of
 from app.treasury.withdrawals import WithdrawalService
 from app.wallets.heads import ChainHeads
 from app.wallets.service import WalletService
@@ -69,6 +70,7 @@ class Gateway:
     quotes: QuoteService
     wallets: WalletService
     withdrawals: WithdrawalService
+    claims: ClaimService
     signatures: WalletSignatures
     wakes: Wakes
     waiters: JobWaiters
@@ -171,6 +173,7 @@ def build_gateway(settings: Settings) -> Gateway:
         quotes=quotes,
         wallets=wallets,
         withdrawals=withdrawals_of(settings, database, chain, heads, signatures),
+        claims=claims_of(settings, database, signatures),
         signatures=signatures,
         wakes=wakes,
         waiters=waiters,

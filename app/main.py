@@ -59,6 +59,7 @@ def build_app(settings: Settings) -> FastAPI:
     app.state.market = gateway.market
     app.state.wallets = gateway.wallets
     app.state.withdrawals = gateway.withdrawals
+    app.state.claims = gateway.claims
     app.state.treasury_place = place_of(settings)
     app.state.read_gate = ReadGate(gateway.domain, gateway.signatures)
     app.state.requests = gateway.requests

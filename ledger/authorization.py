@@ -1,4 +1,4 @@
-"""What a wallet signs: six EIP-712 messages under the domain `OFFPEAK`, version 1.
+"""What a wallet signs: seven EIP-712 messages under the domain `OFFPEAK`, version 1.
 
 Times are unix seconds. Fields named `..._nano` are nano of the token; the wire allows all of
 uint256, so whoever stores one compares it with `ledger.money.MAX_NANO` first. A `Withdrawal`
@@ -133,5 +133,24 @@ class Withdrawal(TypedMessage):
     token: Address
     amount: int
     max_fee: int
+    nonce: bytes
+    deadline: int
+
+
+@dataclass(frozen=True, slots=True)
+class SuspenseClaim(TypedMessage):
+    """The payer wants tokens that it sent to the treasury by a plain transfer as a deposit.
+
+    `transaction` and `log_index` name the token's Transfer log.
+    """
+
+    TYPE: ClassVar[StructType] = StructType(
+        "SuspenseClaim(address payer,bytes32 transaction,uint64 logIndex,bytes32 nonce,"
+        "uint64 deadline)"
+    )
+
+    payer: Address
+    transaction: bytes
+    log_index: int
     nonce: bytes
     deadline: int

@@ -1,4 +1,4 @@
-"""HTTP for withdrawals and the treasury's terms."""
+"""HTTP for withdrawals, claims and the treasury's terms."""
 
 from contextlib import suppress
 from typing import Annotated
@@ -9,10 +9,15 @@ from app.chain.errors import ChainError
 from app.kit.clock import format_time, utc_now
 from app.kit.ids import IdPrefix, format_id, parse_id
 from app.treasury.chain_view import TreasuryPlace
+from app.treasury.claim import PlainTransfer
+from app.treasury.claims import ClaimService
 from app.treasury.errors import ChainNotConfigured, FeeUnknown
 from app.treasury.fee import nano
 from app.treasury.schemas import (
     RelayOut,
+    SuspenseClaimIn,
+    SuspenseListOut,
+    SuspenseOut,
     TreasuryOut,
     WithdrawalIn,
     WithdrawalOut,
@@ -46,6 +51,14 @@ def treasury_place(request: Request) -> TreasuryPlace:
     return place
 
 
+def claim_service(request: Request) -> ClaimService:
+    """Return the service that the application was built with."""
+    service = request.app.state.claims
+    assert isinstance(service, ClaimService)
+    return service
+
+
+Claims = Annotated[ClaimService, Depends(claim_service)]
 Withdrawals = Annotated[WithdrawalService, Depends(withdrawal_service)]
 Gate = Annotated[ReadGate, Depends(read_gate)]
 
@@ -115,6 +128,36 @@ async def get_withdrawal(
     payer = await gate.payer(authorization, scope="balances", now=utc_now())
     stored = await withdrawals.one(parse_id(IdPrefix.WITHDRAWAL, withdrawal_id), payer=payer)
     return withdrawal_out(stored, heads=await withdrawals.heads_now())
+
+
+@router.get("/suspense")
+async def list_suspense(
+    claims: Claims, gate: Gate, authorization: ReadHeader = None
+) -> SuspenseListOut:
+    """List what the signing wallet sent past its deposits; read access of scope `balances`."""
+    payer = await gate.payer(authorization, scope="balances", now=utc_now())
+    found = await claims.transfers(payer)
+    return SuspenseListOut(transfers=[suspense_out(each) for each in found])
+
+
+@router.post("/suspense-claims", status_code=202)
+async def post_suspense_claim(asked: SuspenseClaimIn, claims: Claims) -> SuspenseOut:
+    """Claim a plain transfer, signed by who sent it; the same message gets the same answer."""
+    return suspense_out(await claims.request(asked.claim.model_dump(), asked.signature))
+
+
+def suspense_out(each: PlainTransfer) -> SuspenseOut:
+    """Return a plain transfer in wire form."""
+    return SuspenseOut(
+        id=str(each.id),
+        payer=checksum_address(each.payer),
+        amount=format_amount(each.amount),
+        transaction="0x" + each.transaction.hex(),
+        log_index=each.log_index,
+        block=each.block_number,
+        state=each.state.value,
+        next_action=each.next_action(),
+    )
 
 
 def withdrawal_out(stored: StoredWithdrawal, *, heads: Heads | None) -> WithdrawalOut:

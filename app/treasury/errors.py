@@ -5,6 +5,8 @@
   - ChainMoved, EndpointsDisagree                      the watcher's round is given up
   - WithdrawalTooSmall, WithdrawalFeeTooLow, WithdrawalDeadline, WithdrawalToken
   - WithdrawalNonceUsed, TooManyWithdrawals, WithdrawalsHalted, WithdrawalNotFound
+  - TransferNotFound, TransferNotYours, TransferNotFinal, TransferClaimed
+  - ClaimDeadline, ClaimTooSmall
   - ChainNotConfigured, FeeUnknown, PayoutRefused
 """
 
@@ -153,3 +155,62 @@ class PayoutRefused(TreasuryError):
     def __init__(self, *, reason: str) -> None:
         super().__init__(reason.replace("_", " "))
         self.reason = reason
+
+
+class TransferNotFound(TreasuryError):
+    """No plain transfer to the treasury is known at this place; nodes may be behind."""
+
+    code = "transfer-not-found"
+
+    def __init__(self) -> None:
+        super().__init__("no plain transfer is known by this transaction and log index yet")
+
+
+class TransferNotYours(TreasuryError):
+    """Only the address that sent the tokens can claim them, for itself."""
+
+    code = "transfer-not-yours"
+
+    def __init__(self) -> None:
+        super().__init__("another address sent these tokens; only it can claim them")
+
+
+class TransferNotFinal(TreasuryError):
+    """The transfer's block is not final yet; the same claim can be sent again then."""
+
+    code = "transfer-not-final"
+    retry_after_seconds = 60
+
+    def __init__(self) -> None:
+        super().__init__("its block is not final yet; send the same claim again when it is")
+
+
+class TransferClaimed(TreasuryError):
+    """Another message has claimed this transfer: it is credited once."""
+
+    code = "transfer-claimed"
+
+    def __init__(self) -> None:
+        super().__init__("it was claimed before and is credited once")
+
+
+class ClaimDeadline(TreasuryError):
+    """The claim's deadline has passed, or is too far ahead."""
+
+    code = "claim-deadline"
+
+    def __init__(self, *, deadline: int, least: int, most: int) -> None:
+        super().__init__(f"the deadline must be within {least} .. {most} (unix seconds)")
+        self.deadline = deadline
+        self.least = least
+        self.most = most
+
+
+class ClaimTooSmall(TreasuryError):
+    """Crediting so little would cost more gas than it is worth."""
+
+    code = "claim-too-small"
+
+    def __init__(self, *, minimum: Nano) -> None:
+        super().__init__(f"at least {format_amount(minimum)} can be claimed")
+        self.minimum = format_amount(minimum)

@@ -11,6 +11,7 @@ from app.db.engine import TREASURY_ROLE, Database, DatabaseLimits, open_database
 from app.kit.clock import unix_ms
 from app.kit.ids import IdSource
 from app.treasury.chain_view import ChainView, TreasuryPlace
+from app.treasury.claims import ClaimService
 from app.treasury.events import OurContracts
 from app.treasury.status import Kind
 from app.treasury.status_reader import StatusTerms
@@ -118,6 +119,18 @@ def status_terms(settings: Settings, keys: Sequence[Address] = ()) -> StatusTerm
             Kind.COMMIT: timedelta(seconds=settings.commit_interval_seconds),
             Kind.ANCHOR: timedelta(seconds=settings.anchor_interval_seconds),
         },
+    )
+
+
+def claims_of(settings: Settings, database: Database, signatures: WalletSignatures) -> ClaimService:
+    """Return what takes claims of plain transfers."""
+    place = place_of(settings)
+    return ClaimService(
+        database=database,
+        signatures=signatures,
+        domain=authorization_domain(chain_id=place.chain_id, treasury=place.treasury),
+        ids=new_ids(),
+        minimum=parse_amount(settings.withdrawal_minimum),
     )
 
 

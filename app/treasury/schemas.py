@@ -38,6 +38,42 @@ class WithdrawalIn(Wire):
     signature: SignatureText
 
 
+class SuspenseClaimMessage(Wire):
+    """The SuspenseClaim that the sender of the tokens signed (EIP-712)."""
+
+    payer: AddressText
+    transaction: Word
+    logIndex: Decimal  # noqa: N815 -- EIP-712 names
+    nonce: Word
+    deadline: Decimal
+
+
+class SuspenseClaimIn(Wire):
+    """Have tokens credited that came by a plain transfer; the beneficiary is who sent them."""
+
+    claim: SuspenseClaimMessage
+    signature: SignatureText
+
+
+class SuspenseOut(Wire):
+    """Tokens that came by a plain transfer instead of a deposit."""
+
+    id: str = Field(description="As `transfers` of the balance names it.")
+    payer: AddressText = Field(description="Who sent them, and alone can claim them.")
+    amount: Amount
+    transaction: Word
+    log_index: int = Field(description="Of the token's Transfer log in its block.")
+    block: int
+    state: Literal["not-final", "unclaimed", "requested", "credited"]
+    next_action: str = Field(description="What happens next, or what the wallet can do.")
+
+
+class SuspenseListOut(Wire):
+    """The 100 oldest of a wallet's plain transfers that are not credited."""
+
+    transfers: list[SuspenseOut]
+
+
 class RelayOut(Wire):
     """One transaction that pays, or tried to pay, a withdrawal."""
 

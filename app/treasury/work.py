@@ -16,6 +16,7 @@ from app.chain.rpc import ChainRpc
 from app.config import Settings
 from app.db.engine import Database
 from app.kit.periodic import Periodic
+from app.treasury.claims import ClaimLoop
 from app.treasury.commitments import CommitmentLoop, CommitmentTerms
 from app.treasury.metrics import TreasuryMetrics
 from app.treasury.parts import (
@@ -133,7 +134,11 @@ class TreasuryWork:
             ),
             new_ids(),
         )
+        claims = ClaimLoop(
+            self.database, place.chain_id, place.treasury, operator=operator, ids=new_ids()
+        )
         return [
+            self._loop("claims", claims.run_once),
             self._loop("commitments", commitments.run_once),
             self._loop("payouts", payouts.run_once),
         ]

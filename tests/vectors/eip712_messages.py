@@ -11,6 +11,7 @@ from ledger.authorization import (
     ReadAccess,
     RequestAuthorization,
     RevokeDelegation,
+    SuspenseClaim,
     Withdrawal,
     authorization_domain,
 )
@@ -126,6 +127,14 @@ WITHDRAWAL = Withdrawal(
     payer=PAYER, token=TOKEN, amount=2_500_000, max_fee=10_000, nonce=NONCE, deadline=NOW + 3600
 )
 
+CLAIM = SuspenseClaim(
+    payer=PAYER,
+    transaction=sha256(b"offpeak vectors: transaction"),
+    log_index=7,
+    nonce=NONCE,
+    deadline=NOW + 3600,
+)
+
 PERMIT = Permit(owner=PAYER, spender=TREASURY, value=5_000_000, nonce=3, deadline=NOW + 3600)
 
 RECEIVE = ReceiveWithAuthorization(
@@ -194,6 +203,7 @@ PLAIN: tuple[Case, ...] = (
     Case("plain", OFFPEAK, DELEGATION),
     Case("plain", OFFPEAK, REVOKE),
     Case("plain", OFFPEAK, WITHDRAWAL),
+    Case("plain", OFFPEAK, CLAIM),
     Case("plain", RECORDS, RECORD),
     Case("plain", TOKEN_DOMAIN, PERMIT),
     Case("plain", TOKEN_DOMAIN, RECEIVE),

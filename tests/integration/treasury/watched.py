@@ -43,11 +43,16 @@ class Wallet:
     def address(self) -> Address:
         return self.key.address
 
-    async def send(self, to: Address, data: bytes) -> SignedTransaction:
-        """A transaction, mined and not reverted, in its signed form."""
+    async def begin(self, to: Address, data: bytes) -> SignedTransaction:
+        """A transaction that is sent and not waited for."""
         who = KeystoreKey(self.secret)
         signed = await who.sign(await prepare(self.rpc, who.address, Outgoing(to=to, data=data)))
         assert (await self.rpc.send_raw(signed.raw)).outcome == "accepted"
+        return signed
+
+    async def send(self, to: Address, data: bytes) -> SignedTransaction:
+        """A transaction, mined and not reverted, in its signed form."""
+        signed = await self.begin(to, data)
         async with asyncio.timeout(20):
             while (receipt := await self.rpc.receipt(signed.hash)) is None:  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
@@ -62,6 +67,11 @@ class Wallet:
     async def pay_in(self, amount: int, to: Address | None = None) -> SignedTransaction:
         return await self.send(
             self.place.treasury, deposit(to or self.address, amount, secrets.token_bytes(32))
+        )
+
+    async def begin_pay_in(self, amount: int) -> SignedTransaction:
+        return await self.begin(
+            self.place.treasury, deposit(self.address, amount, secrets.token_bytes(32))
         )
 
     async def transfer(self, amount: int) -> SignedTransaction:

@@ -12,6 +12,7 @@ from ledger.authorization import (
     ReadAccess,
     RequestAuthorization,
     RevokeDelegation,
+    SuspenseClaim,
     Withdrawal,
 )
 from ledger.commitment import answer_digest, request_commit, request_digest, response_commit
@@ -28,6 +29,7 @@ PAGES: dict[str, tuple[type[TypedMessage], ...]] = {
     "request-authorization.md": (RequestAuthorization, *FAMILY),
     "quote.md": (Quote,),
     "usage-record.md": (UsageRecord,),
+    "suspense-claim.md": (SuspenseClaim,),
 }
 
 every_page = pytest.mark.parametrize("page", PAGES)

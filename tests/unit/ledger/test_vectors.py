@@ -56,7 +56,7 @@ def test_every_type_that_we_have_is_in_the_vectors() -> None:
         if isinstance(each, type) and issubclass(each, TypedMessage) and each is not TypedMessage
     }
     assert set(FILE["types"]) == defined == {vector["type"] for vector in VECTORS}
-    assert len(defined) == 10
+    assert len(defined) == 11
 
 
 @every_vector
