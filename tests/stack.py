@@ -20,7 +20,12 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Stack]":
 
     home = tmp_path_factory.mktemp("stack") / ".offpeak"
     options = StackOptions(
-        home=home, persistent=False, port=0, balance=Nano(BALANCE_NANO), environ=os.environ
+        home=home,
+        persistent=False,
+        port=0,
+        balance=Nano(BALANCE_NANO),
+        chain=False,
+        environ=os.environ,
     )
     with running_stack(options, lambda _: None) as running:
         yield running

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 EXAMPLE = "Example: offpeak demo --json"
 BALANCE = "0.000150000"
 """Money in the demonstration's wallet: enough for the three tasks, too little for the fourth."""
+COMMIT_SECONDS = 2
+"""How often spending is committed on the demonstration's chain."""
 
 Keep = Annotated[
     Path | None, typer.Option("--home", help="Keep data and logs here instead of a temporary one.")
@@ -55,16 +57,54 @@ def run(home: Path, output: Output, *, persistent: bool) -> dict[str, object]:
     from ledger.money import parse_amount  # noqa: PLC0415
 
     options = StackOptions(
-        home=home, persistent=persistent, port=0, balance=parse_amount(BALANCE), environ=os.environ
+        home=home,
+        persistent=persistent,
+        port=0,
+        balance=parse_amount(BALANCE),
+        commit_seconds=COMMIT_SECONDS,
+        environ=os.environ,
     )
     with running_stack(options, output.note) as stack, demo_client(stack) as client:
-        document, job_id = tasks(client, output)
-        document["receipt"] = receipt(stack, client, job_id, output)
+        document: dict[str, object] = {}
+        first = show_deposit(stack, output, document)
+        job_id = tasks(client, output, document, first=first)
+        document["receipt"] = receipt(stack, client, job_id, output, number=first + 4)
+        if stack.chain is not None:
+            document["brought_back"] = brought_back(stack, client, output, number=first + 5)
         stack.check()
     return document
 
 
-def receipt(stack: "Stack", client: "Client", job_id: str, output: Output) -> dict[str, object]:
+def show_deposit(stack: "Stack", output: Output, document: dict[str, object]) -> int:
+    """Show what was deposited, if there is a chain; return the number of the first task."""
+    from app.cli.demo_money import deposit_document, deposit_rows  # noqa: PLC0415
+    from app.cli.demo_view import show_money  # noqa: PLC0415  # --help does without
+
+    if stack.deposited is None:
+        return 1
+    document["deposit"] = deposit_document(stack.deposited)
+    if not output.as_json:
+        show_money(output, "1. The deposit", deposit_rows(stack.deposited, stack))
+    return 2
+
+
+def brought_back(
+    stack: "Stack", client: "Client", output: Output, *, number: int
+) -> dict[str, object]:
+    """Withdraw the rest and compare chain and books."""
+    from app.cli.demo_money import bring_back, brought_back_rows  # noqa: PLC0415
+    from app.cli.demo_view import show_money  # noqa: PLC0415  # --help does without
+
+    output.note("withdrawing the rest")
+    back = bring_back(client, stack)
+    if not output.as_json:
+        show_money(output, f"{number}. The rest goes back", brought_back_rows(back))
+    return back.document()
+
+
+def receipt(
+    stack: "Stack", client: "Client", job_id: str, output: Output, *, number: int
+) -> dict[str, object]:
     """Seal, fetch and verify a receipt, and show a tampered copy refused."""
     from app.cli.demo_receipt import prove_receipt  # noqa: PLC0415  # --help does without
     from app.cli.demo_view import show_receipt  # noqa: PLC0415
@@ -72,18 +112,18 @@ def receipt(stack: "Stack", client: "Client", job_id: str, output: Output) -> di
     output.note("sealing the records and checking a receipt")
     proved = prove_receipt(client, stack.settings, job_id=job_id, folder=stack.home.path)
     if not output.as_json:
-        show_receipt(output, proved)
+        show_receipt(output, number, proved)
     return proved.document()
 
 
-def tasks(client: "Client", output: Output) -> tuple[dict[str, object], str]:
-    """Run the three tasks and the refusal, showing each as it ends; also the first job's id."""
+def tasks(client: "Client", output: Output, document: dict[str, object], *, first: int) -> str:
+    """Run the three tasks and the refusal, showing each as it ends; return the first job's id."""
     from app.cli.demo_flow import run_refusal, run_task  # noqa: PLC0415  # --help does without
     from app.cli.demo_tasks import demo_tasks, unaffordable  # noqa: PLC0415
     from app.cli.demo_view import show_done, show_refused  # noqa: PLC0415
 
     finished = []
-    for number, task in enumerate(demo_tasks(DEFAULT_MODEL), start=1):
+    for number, task in enumerate(demo_tasks(DEFAULT_MODEL), start=first):
         output.note(f"asking: {task.title.lower()}")
         done = run_task(client, task)
         finished.append(done)
@@ -91,9 +131,10 @@ def tasks(client: "Client", output: Output) -> tuple[dict[str, object], str]:
             show_done(output, number, done)
     refused = run_refusal(client, unaffordable(DEFAULT_MODEL))
     if not output.as_json:
-        show_refused(output, len(finished) + 1, refused)
-    shown = [done.document() for done in finished]
-    return {"tasks": shown, "refused": refused.document()}, finished[0].job.id
+        show_refused(output, first + len(finished), refused)
+    document["tasks"] = [done.document() for done in finished]
+    document["refused"] = refused.document()
+    return finished[0].job.id
 
 
 def demo_client(stack: "Stack") -> "Client":
@@ -104,5 +145,5 @@ def demo_client(stack: "Stack") -> "Client":
     from app.client.wallet import Wallet  # noqa: PLC0415
     from app.embedded.stack import up_document  # noqa: PLC0415
 
-    terms = terms_of(up_document(stack.url, stack.home, stack.settings), environ={})
+    terms = terms_of(up_document(stack.url, stack.home, stack.settings, stack.chain), environ={})
     return Client(Transport(stack.url), terms, wallet=Wallet(stack.wallet_key))

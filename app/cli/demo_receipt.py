@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 VERIFY_SECONDS = 30
 """Most time that a run of `offpeak-verify` may take."""
+ANCHOR_SECONDS = 60.0
+BETWEEN_LOOKS_SECONDS = 0.25
 
 
 class ReceiptUnproved(Exception):
@@ -49,6 +51,8 @@ class ProvedReceipt:
     tampering: str
     good: Verdict
     tampered: Verdict
+    node: str | None = None
+    """Which node the anchor was checked with; None without a chain."""
 
     def document(self) -> dict[str, object]:
         """Return it as JSON."""
@@ -66,14 +70,16 @@ def prove_receipt(
 ) -> ProvedReceipt:
     """Seal what has ended, fetch a job's receipt and have `offpeak-verify` look at it twice.
 
-    The verifier is a process of its own that gets three files and nothing else.
+    The verifier is a process of its own that gets three files and, where there is a chain, the URL
+    of a node to check the anchor with; nothing else.
 
     Raises:
         ReceiptUnproved: it does not verify, or its tampered copy does.
         ClientError: the gateway did not give it.
     """
     asyncio.run(seal(settings))
-    raw = client.receipt(job_id)
+    node = next(iter(settings.rpc_url_list), None)
+    raw = client.receipt(job_id) if node is None else anchored_receipt(client, job_id)
     policy, good, bad = (folder / name for name in ("policy.txt", "receipt.json", "tampered.json"))
     policy.write_text(policy_text(client.log_keys(), client.terms))
     good.write_bytes(raw)
@@ -83,12 +89,29 @@ def prove_receipt(
         job_id=job_id,
         size=len(raw),
         tampering=tampering,
-        good=verdict(good, policy),
-        tampered=verdict(bad, policy),
+        good=verdict(good, policy, node),
+        tampered=verdict(bad, policy, node),
+        node=node,
     )
     if proved.good.exit != 0 or proved.tampered.exit != 1:
         raise ReceiptUnproved(f"the verifier ended with {proved.good.exit}, {proved.tampered.exit}")
     return proved
+
+
+def anchored_receipt(client: "Client", job_id: str) -> bytes:
+    """Return a job's receipt once the worker has anchored its checkpoint and that is final.
+
+    Raises:
+        ReceiptUnproved: it took too long.
+    """
+    waited = 0.0
+    while waited <= ANCHOR_SECONDS:
+        raw = client.receipt(job_id)
+        if Receipt.parse(raw).anchor is not None:
+            return raw
+        client.pause(BETWEEN_LOOKS_SECONDS)
+        waited += BETWEEN_LOOKS_SECONDS
+    raise ReceiptUnproved(f"its checkpoint was not anchored within {ANCHOR_SECONDS} s")
 
 
 def tampered(raw: bytes) -> tuple[bytes, str]:
@@ -101,10 +124,13 @@ def tampered(raw: bytes) -> tuple[bytes, str]:
     return altered, f"chargeNano {message['chargeNano']} made {int(message['chargeNano']) + 1}"
 
 
-def verdict(receipt: Path, policy: Path) -> Verdict:
+def verdict(receipt: Path, policy: Path, node: str | None) -> Verdict:
     """Run `offpeak-verify` on a file and return what it says."""
+    arguments = [str(receipt), "--policy", str(policy), "--json"]
+    if node is not None:
+        arguments += ["--rpc", node, "--require", "anchored"]
     ended = subprocess.run(
-        [sys.executable, "-m", "ledger.verify", str(receipt), "--policy", str(policy), "--json"],
+        [sys.executable, "-m", "ledger.verify", *arguments],
         capture_output=True,
         text=True,
         timeout=VERIFY_SECONDS,

@@ -58,11 +58,17 @@ def show_refused(output: Output, number: int, refused: Refused) -> None:
     _show(output, f"{number}. {refused.task.title}", rows)
 
 
-def show_receipt(output: Output, proved: ProvedReceipt) -> None:
+def show_money(output: Output, title: str, rows: Rows) -> None:
+    """Print what came in or went back."""
+    _show(output, title, rows)
+
+
+def show_receipt(output: Output, number: int, proved: ProvedReceipt) -> None:
     """Print what the verifier found, step by step, and what became of the tampered copy."""
+    asked = "no network, no gateway" if proved.node is None else "a node for the anchor, no gateway"
     rows: Rows = [
         ("receipt", f"of {proved.job_id}, {proved.size} bytes"),
-        ("policy", "the log's first key and the two contracts; no network, no gateway"),
+        ("policy", f"the log's first key and the two contracts; {asked}"),
         *((step["step"], f"{step['result']}: {step['detail']}") for step in proved.good.steps),
         ("verdict", "VERIFIED (offpeak-verify, exit 0)"),
         ("tampered", proved.tampering),
@@ -73,7 +79,8 @@ def show_receipt(output: Output, proved: ProvedReceipt) -> None:
         ),
         ("verdict", "INVALID (offpeak-verify, exit 1)"),
     ]
-    _show(output, "5. The receipt of the first task, and a copy with one figure changed", rows)
+    title = "The receipt of the first task, and a copy with one figure changed"
+    _show(output, f"{number}. {title}", rows)
 
 
 def show_end(output: Output, seconds: float) -> None:

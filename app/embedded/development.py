@@ -67,14 +67,21 @@ class DevelopmentHome:
         text = self.secret_file("signing_key").read_text("ascii")
         return SigningKey(bytes.fromhex(text.strip())).address
 
+    def is_used(self) -> bool:
+        """Whether something was sold from here before."""
+        return (self.path / "supplier.json").exists()
+
+    def make_once(self, path: Path) -> str:
+        """Return the random text in a file of the home, making it once."""
+        _make_once(path, secrets.token_hex(KEY_BYTES))
+        return path.read_text("ascii").strip()
+
     def wallet_key(self) -> bytes:
         """Return the development wallet's key, making keystore and password once.
 
         The password is random and lies beside the keystore, so scrypt need not be slow.
         """
-        password_file = self.path / "wallet.password"
-        _make_once(password_file, secrets.token_hex(KEY_BYTES))
-        password = password_file.read_text("ascii").strip()
+        password = self.make_once(self.path / "wallet.password")
         if self.keystore.exists():
             return open_keystore(self.keystore, password)
         key = secrets.token_bytes(KEY_BYTES)

@@ -5,29 +5,35 @@ Every process is a `ChildProcess`: it ends when we do, however we end. Used by `
 """
 
 import asyncio
-import os
-import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-import httpx
-
-import app
 from app.capacity.errors import SupplierExists
 from app.capacity.suppliers import SupplierService
 from app.config import Settings
 from app.db.engine import OPERATOR_ROLE, open_database
 from app.db.migrate import migrate
-from app.embedded.development import SECRETS, DevelopmentHome
-from app.embedded.engines import Engines, running_engines
-from app.embedded.errors import EmbeddedError, ExitedEarly
-from app.embedded.loopback import LOOPBACK, free_port
+from app.embedded.chain import BASE_UNITS, DepositMade, DevelopmentChain, running_chain
+from app.embedded.development import DevelopmentHome
+from app.embedded.engines import running_engines
+from app.embedded.errors import EmbeddedError, ExitedEarly, StartTimeout
+from app.embedded.loopback import LOOPBACK
+from app.embedded.services import (
+    BETWEEN_PROBES_SECONDS,
+    READY_SECONDS,
+    RELEASE,
+    agent_command,
+    gateway_environment,
+    service_commands,
+    settled_port,
+    wait_until_listening,
+    wait_until_offered,
+)
 from app.embedded.supervisor import ChildProcess, Command
 from app.embedded.weights import Say, fetched_weights
 from app.kit.ids import IdPrefix, format_id, parse_id
@@ -40,19 +46,9 @@ from ledger.signing import SigningKey
 
 Result = TypeVar("Result")
 
-RELEASE: Final = "smollm2-135m-instruct"
-REGION: Final = "local"
-ASK: Final = "0.000002000"
-"""What the development supplier asks for a slot-second, in tokens."""
 SUPPLIER_NAME: Final = "this-machine"
-READY_SECONDS: Final = 60.0
-PROBE_SECONDS: Final = 2.0
-BETWEEN_PROBES_SECONDS: Final = 0.1
-GRACE_SECONDS: Final = 15.0
 UP_FILE: Final = "up.json"
 SUPPLIER_FILE: Final = "supplier.json"
-_ROOT: Final = Path(app.__file__).resolve().parents[1]
-_AGENT: Final = "from supplier_agent.cli import main; main()"
 
 
 class ServiceEnded(EmbeddedError):
@@ -79,6 +75,10 @@ class StackOptions:
     port: int
     balance: Nano
     slots: int = 4
+    chain: bool = True
+    """Whether to start a chain, where one can be had."""
+    commit_seconds: int | None = None
+    """How often spending is committed, where the home's usual is not meant."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """Where the weights' cache is looked up."""
 
@@ -92,6 +92,10 @@ class Stack:
     settings: Settings
     wallet_key: bytes = field(repr=False)
     processes: tuple[ChildProcess, ...]
+    chain: DevelopmentChain | None
+    """None: the money is made up."""
+    deposited: DepositMade | None
+    """What was deposited at this start."""
 
     @property
     def wallet(self) -> Address:
@@ -122,37 +126,70 @@ def running_stack(options: StackOptions, say: Say) -> Generator[Stack]:
         weights = InBackground(
             lambda: fetched_weights(Catalogue().get(RELEASE), options.environ, say)
         )
-        say("starting Postgres and Valkey")
-        engines = stack.enter_context(running_engines(home.path if options.persistent else None))
-        migrate(engines.database_url)
+        say("starting Postgres and Valkey" + (", and a chain" if options.chain else ""))
+        started = InBackground(lambda: stack.enter_context(_chain_of(home, options, say)))
+        try:
+            engines = stack.enter_context(
+                running_engines(home.path if options.persistent else None)
+            )
+            migrate(engines.database_url)
+        finally:
+            chain = started.result()
         port = settled_port(options.port, say)
         environment = gateway_environment(home, engines, port)
+        environment |= chain_environment(chain, options)
         settings = Settings.model_validate(_fields(environment))
         key = wallet.result()
-        agent_id = asyncio.run(_prepare_database(home, settings, SigningKey(key).address, options))
+        prepared = asyncio.run(
+            _prepare_database(home, settings, SigningKey(key).address, options, chain)
+        )
+        deposited = None
+        if chain is not None and prepared.missing:
+            say("depositing into the treasury")
+            deposited = chain.deposit(key, prepared.missing)
         home.write_settings(environment)
         say("starting gateway, worker and agent")
         url = f"http://{LOOPBACK}:{port}"
         agent = InBackground(
-            lambda: agent_command(home, url, agent_id, weights.result(), slots=options.slots)
+            lambda: agent_command(
+                home, url, prepared.agent_id, weights.result(), slots=options.slots
+            )
         )
         services = service_commands(home, environment, persistent=options.persistent)
         processes = _start_processes(stack, url, services, agent)
         wait_until_offered(url, processes, slots=options.slots)
-        home.remember(UP_FILE, up_document(url, home, settings))
+        if deposited is not None:
+            asyncio.run(wait_until_credited(settings, SigningKey(key).address, processes))
+        home.remember(UP_FILE, up_document(url, home, settings, chain))
         stack.callback(home.forget, UP_FILE)
-        yield Stack(url=url, home=home, settings=settings, wallet_key=key, processes=processes)
+        yield Stack(
+            url=url,
+            home=home,
+            settings=settings,
+            wallet_key=key,
+            processes=processes,
+            chain=chain,
+            deposited=deposited,
+        )
 
 
-def service_commands(
-    home: DevelopmentHome, environment: Mapping[str, str], *, persistent: bool
-) -> tuple[Command, Command]:
-    """Return how gateway and worker run."""
-    gateway = _python(home, "gateway", environment, "-m", "app.cli", "serve")
-    worker = _python(home, "worker", environment, "-m", "app.cli", "work")
-    if not persistent:  # the gateway's guard, the last to end, removes it even when we are killed
-        gateway = replace(gateway, remove=home.path)
-    return gateway, worker
+@contextmanager
+def _chain_of(
+    home: DevelopmentHome, options: StackOptions, say: Say
+) -> Generator[DevelopmentChain | None]:
+    if not options.chain:
+        yield None
+        return
+    with running_chain(home, persistent=options.persistent, say=say) as chain:
+        yield chain
+
+
+def chain_environment(chain: DevelopmentChain | None, options: StackOptions) -> dict[str, str]:
+    """Return what gateway and worker must have set for the chain, nothing without one."""
+    found = chain.settings() if chain else {}
+    if chain and options.commit_seconds is not None:
+        found["OFFPEAK_COMMIT_INTERVAL_SECONDS"] = str(options.commit_seconds)
+    return found
 
 
 def _start_processes(
@@ -163,112 +200,43 @@ def _start_processes(
     return gateway, worker, stack.enter_context(ChildProcess.start(agent.result()))
 
 
-def chosen_port(wanted: int) -> int:
-    """Return the wanted port of the loopback, or a free one for 0 or one that is taken."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((LOOPBACK, wanted))
-        except OSError:
-            return free_port()
-    return wanted or free_port()
-
-
-def settled_port(wanted: int, say: Say) -> int:
-    """Return `chosen_port`, saying so when it is another than the one that was wanted."""
-    port = chosen_port(wanted)
-    if wanted not in (0, port):
-        say(f"port {wanted} is taken: using {port}")
-    return port
-
-
-def gateway_environment(home: DevelopmentHome, engines: Engines, port: int) -> dict[str, str]:
-    """Return what gateway and worker must have set; other OFFPEAK_ variables of ours stay.
-
-    Keys are named by file, never by value.
-    """
-    environment = {
-        "OFFPEAK_ENVIRONMENT": "development",
-        "OFFPEAK_DATABASE_URL": engines.database_url,
-        "OFFPEAK_REDIS_URL": engines.redis_url,
-        "OFFPEAK_HOST": LOOPBACK,
-        "OFFPEAK_PORT": str(port),
-        "OFFPEAK_PUBLIC_URL": f"http://{LOOPBACK}:{port}",
-    }
-    for name in SECRETS:
-        environment[f"OFFPEAK_{name.upper()}_FILE"] = str(home.secret_file(name))
-    return environment
-
-
-def agent_command(
-    home: DevelopmentHome, url: str, agent_id: str, weights: Path, *, slots: int
-) -> Command:
-    """Return how the agent runs: one deployment of the release, on llama.cpp, in this machine."""
-    release = Catalogue()
-    arguments = {
-        "--gateway": url,
-        "--agent-id": agent_id,
-        "--key-file": str(home.device_key),
-        "--release": str(release.folder_of(release.get(RELEASE)) / "release.json"),
-        "--weights": str(weights),
-        "--deployment": "local",
-        "--region": REGION,
-        "--ask": ASK,
-        "--slots": str(slots),
-    }
-    flat = [part for pair in arguments.items() for part in pair]
-    return _python(home, "agent", {}, "-c", _AGENT, "run", "--json", *flat)
-
-
-def wait_until_listening(url: str, gateway: ChildProcess) -> None:
-    """Return once the gateway answers, so that the agent's first dial is not in vain.
-
-    Raises:
-        ExitedEarly: it ended. StartTimeout: it took too long.
-    """
-    with httpx.Client(base_url=url, timeout=PROBE_SECONDS) as http:
-
-        def alive() -> bool:
-            try:
-                return http.get("/healthz").is_success
-            except httpx.HTTPError:
-                return False
-
-        gateway.wait_ready(alive, timeout_seconds=READY_SECONDS)
-
-
-def wait_until_offered(url: str, processes: tuple[ChildProcess, ...], *, slots: int) -> None:
-    """Return once the gateway is ready and quotes can be had for all slots of the agent.
-
-    Raises:
-        ExitedEarly: one of the processes ended. StartTimeout: it took too long.
-    """
-    with httpx.Client(base_url=url, timeout=PROBE_SECONDS) as http:
-
-        def offered() -> bool:
-            for process in processes[1:]:
-                status = process.status()
-                if status is not None:
-                    name = process.command.name
-                    raise ExitedEarly(name, status=status, log_tail=process.log_tail())
-            ready = _slots_on_offer(http) >= slots
-            if not ready:
-                time.sleep(BETWEEN_PROBES_SECONDS)  # each probe costs the gateway two requests
-            return ready
-
-        processes[0].wait_ready(offered, timeout_seconds=READY_SECONDS)
-
-
-def up_document(url: str, home: DevelopmentHome, settings: Settings) -> dict[str, object]:
+def up_document(
+    url: str, home: DevelopmentHome, settings: Settings, chain: DevelopmentChain | None
+) -> dict[str, object]:
     """Return what the buyer's commands need to know; nothing of it is secret."""
     return {
         "url": url,
+        "rpc_url": chain.url if chain else None,
         "chain_id": settings.chain_id,
         "token_address": settings.token_address,
         "treasury_address": settings.treasury_address,
         "receipt_anchor_address": settings.receipt_anchor_address,
         "quote_signer": home.quote_signer(),
     }
+
+
+async def wait_until_credited(
+    settings: Settings, wallet: Address, processes: tuple[ChildProcess, ...]
+) -> None:
+    """Return once nothing that the wallet deposited is pending.
+
+    Raises:
+        StartTimeout: it took too long. ExitedEarly: a process ended.
+    """
+    worker = processes[1]
+    database = open_database(settings.database_url.get_secret_value(), pool_size=1)
+    try:
+        wallets = WalletService(database, token=parse_address(settings.token_address))
+        end = time.monotonic() + READY_SECONDS
+        while (await wallets.balance(wallet)).available == 0:
+            if (status := worker.status()) is not None:
+                raise ExitedEarly("worker", status=status, log_tail=worker.log_tail())
+            if time.monotonic() > end:
+                tail = worker.log_tail()
+                raise StartTimeout("worker", timeout_seconds=READY_SECONDS, log_tail=tail)
+            await asyncio.sleep(BETWEEN_PROBES_SECONDS)
+    finally:
+        await database.dispose()
 
 
 class InBackground(Generic[Result]):
@@ -295,32 +263,34 @@ class InBackground(Generic[Result]):
             self._error = error
 
 
-def _slots_on_offer(http: httpx.Client) -> int:
-    try:
-        models = http.get("/v1/models").raise_for_status().json()
-        capacity = http.get("/v1/capacity").raise_for_status().json()
-    except httpx.HTTPError:
-        return 0
-    if not any(region["available"] for each in models["models"] for region in each["regions"]):
-        return 0
-    return sum(each["offered"] for each in capacity["capacity"])
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """Our agent's id, and what is missing in the wallet, in base units of the token."""
+
+    agent_id: str
+    missing: int
 
 
 async def _prepare_database(
-    home: DevelopmentHome, settings: Settings, wallet: Address, options: StackOptions
-) -> str:
-    """Register and authorize our supplier once, top the wallet up; return the agent's id."""
+    home: DevelopmentHome,
+    settings: Settings,
+    wallet: Address,
+    options: StackOptions,
+    chain: DevelopmentChain | None,
+) -> _Prepared:
+    """Register and authorize our supplier once; top the wallet up, if money is made up here."""
     database = open_database(settings.operator_url, pool_size=1, role=OPERATOR_ROLE)
     try:
         token = parse_address(settings.token_address)
         agent_id = await _supplier(home, SupplierService(database, asset=token))
         balance = await WalletService(database, token=token).balance(wallet)
-        missing = options.balance - balance.available
-        if missing > 0:
+        missing = options.balance - balance.available - balance.pending
+        if missing > 0 and chain is None:
             await FundingService(database, settings).fund(wallet, Nano(missing))
+            missing = 0
     finally:
         await database.dispose()
-    return agent_id
+    return _Prepared(agent_id, -(-max(missing, 0) // BASE_UNITS))
 
 
 async def _supplier(home: DevelopmentHome, service: SupplierService) -> str:
@@ -339,17 +309,6 @@ async def _supplier(home: DevelopmentHome, service: SupplierService) -> str:
         home.remember(SUPPLIER_FILE, known)
     await service.authorize(parse_id(IdPrefix.SUPPLIER, str(known["supplier"])))
     return str(known["agent"])
-
-
-def _python(home: DevelopmentHome, name: str, extra: Mapping[str, str], *argv: str) -> Command:
-    return Command(
-        name=name,
-        argv=(sys.executable, *argv),
-        log=home.logs / f"{name}.log",
-        cwd=home.path,
-        env={**os.environ, "PYTHONPATH": str(_ROOT), **extra},
-        grace_seconds=GRACE_SECONDS,
-    )
 
 
 def _fields(environment: Mapping[str, str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from app.cli.failures import describe
 from app.cli.up import stopping_text
 from app.embedded.errors import HomeInUse
-from app.embedded.stack import chosen_port, settled_port
+from app.embedded.services import chosen_port, settled_port
 
 
 def test_a_port_that_is_taken_is_replaced_by_a_free_one() -> None:
