@@ -86,6 +86,7 @@ class DevelopmentChain:
             "OFFPEAK_TOKEN_ADDRESS": checksum_address(deployed.token),
             "OFFPEAK_TREASURY_ADDRESS": checksum_address(deployed.treasury),
             "OFFPEAK_RECEIPT_ANCHOR_ADDRESS": checksum_address(deployed.anchor),
+            "OFFPEAK_TREASURY_FIRST_BLOCK": str(deployed.block_number),
             "OFFPEAK_CHAIN_POLL_SECONDS": str(POLL_SECONDS),
             "OFFPEAK_COMMIT_INTERVAL_SECONDS": str(COMMIT_SECONDS),
             "OFFPEAK_ANCHOR_INTERVAL_SECONDS": "0",

@@ -65,6 +65,9 @@ MASKS = (
 )
 """Signatures, private keys and digests are all 32 bytes of hex or more: none is written."""
 
+TALKATIVE = ("httpx", "httpcore")
+"""Libraries that log every URL they ask: a node's URL often is its password."""
+
 TEXT_LIMIT = 4_096
 SHORTEST_SECRET = 64
 
@@ -140,3 +143,5 @@ def configure_logging(*, level: str = "INFO", stream: TextIO | None = None) -> N
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level)
+    for name in TALKATIVE:
+        logging.getLogger(name).setLevel(logging.WARNING)

@@ -30,7 +30,7 @@ class StatusLoop:
         alarms = status.alarms()
         for alarm in alarms:
             if alarm.name not in self._up:
-                log.error("treasury alarm", alarm=alarm.name, detail=alarm.detail)
+                log.error("treasury alarm", alarm=alarm.name, found=alarm.detail)
         names = frozenset(alarm.name for alarm in alarms)
         for gone in sorted(self._up - names):
             log.info("treasury alarm is over", alarm=gone)

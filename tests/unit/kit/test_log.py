@@ -3,6 +3,7 @@ import json
 import logging
 from collections.abc import Iterator
 
+import httpx
 import pytest
 import structlog
 
@@ -54,3 +55,21 @@ def test_prompts_keys_and_signatures_are_never_written(written: io.StringIO) -> 
 def test_a_forbidden_field_is_dropped_in_any_case(written: io.StringIO, name: str) -> None:
     structlog.get_logger().info("event", **{name: "value-x", name.upper(): "value-x"})
     assert "value-x" not in written.getvalue()
+
+
+@pytest.mark.parametrize("level", ["INFO", "DEBUG"])
+def test_no_library_logs_the_url_of_a_node(level: str) -> None:
+    root = logging.getLogger()
+    handlers, before = root.handlers, root.level
+    stream = io.StringIO()
+    try:
+        configure_logging(level=level, stream=stream)
+        answer = httpx.Response(200, json={"jsonrpc": "2.0", "id": 1, "result": "0x1"})
+        transport = httpx.MockTransport(lambda _: answer)
+        with httpx.Client(transport=transport) as client:
+            client.post("https://node.example/v3/the-api-key")
+        assert "the-api-key" not in stream.getvalue()
+    finally:
+        root.handlers = handlers
+        root.setLevel(before)
+        structlog.reset_defaults()
