@@ -154,8 +154,7 @@ class ReceiptService:
             return Proofs(None, None, (), None)
         keys = await _key_entries(tx, latest)
         place = None if leaf_index is None else await _place(tx, leaf_index, latest)
-        batch, log_proof = place or (None, None)
-        return Proofs(batch, log_proof, keys, None)
+        return Proofs(*(place or (None, None)), keys, None)
 
     def _record(self, stored: StoredRecord) -> SignedMessage:
         signed = self._signer.sign(stored)

@@ -7,7 +7,6 @@ finalized only after the jobs before it have ended and been committed, which the
 guarantees; after each step the ledger check's rules hold.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 from uuid import UUID
@@ -264,9 +263,7 @@ class TreasuryMachine(RuleBasedStateMachine):
 
 def test_random_histories_never_pay_a_wallet_twice(cluster: Cluster) -> None:
     ends: list[str] = []
-    machine: Callable[[], RuleBasedStateMachine] = type(
-        "Machine", (TreasuryMachine,), {"cluster": cluster, "ends": ends}
-    )
+    machine = type("Machine", (TreasuryMachine,), {"cluster": cluster, "ends": ends})
     run_state_machine_as_test(
         machine,
         settings=settings(

@@ -159,7 +159,7 @@ async def test_a_worker_with_the_operators_keystore_pays_by_itself(
     worker = asyncio.create_task(build_worker(settings).run(stop))
     try:
         async with asyncio.timeout(20):
-            while house.withdrawal(asked.id).state != "paid":  # noqa: ASYNC110 -- a row tells nobody
+            while house.withdrawal(asked.id).state != "paid":
                 await asyncio.sleep(0.05)
                 house.contracts.chain.finalize()
     finally:
