@@ -154,7 +154,7 @@ class ReceiptService:
             return Proofs(None, None, (), None)
         keys = await _key_entries(tx, latest)
         place = None if leaf_index is None else await _place(tx, leaf_index, latest)
-        return Proofs(*(place or (None, None)), keys, None)
+        return Proofs(*place, keys, None) if place else Proofs(None, None, keys, None)
 
     def _record(self, stored: StoredRecord) -> SignedMessage:
         signed = self._signer.sign(stored)
