@@ -1,4 +1,8 @@
-"""The all-in-one for tests: the same processes that `offpeak up` runs, one per test worker."""
+"""The all-in-one for tests: the same processes that `offpeak up` runs, one per test worker.
+
+With a chain where node is present; without one its money is made up, and what is about the chain is
+skipped.
+"""
 
 import os
 from collections.abc import Iterator
@@ -24,7 +28,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Stack]":
         persistent=False,
         port=0,
         balance=Nano(BALANCE_NANO),
-        chain=False,
         environ=os.environ,
     )
     with running_stack(options, lambda _: None) as running:

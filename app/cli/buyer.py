@@ -70,16 +70,17 @@ def paying(options: BuyerOptions) -> Iterator[Client]:
             yield client
         except ProblemError as problem:
             if problem.code == "insufficient-funds":
-                problem.next_step = funds_step(wallet.address, chain_id=terms.chain_id)
+                problem.next_step = funds_step(wallet.address, known, chain_id=terms.chain_id)
             raise
 
 
-def funds_step(wallet: Address, *, chain_id: int) -> str:
-    """Return how this wallet gets money; only a development gateway can make it up."""
+def funds_step(wallet: Address, known: Mapping[str, object], *, chain_id: int) -> str:
+    """Return how this wallet gets money; only a development gateway gives it away."""
     address = checksum_address(wallet)
     if chain_id == DEVELOPMENT_TERMS["chain_id"]:
-        return f"`offpeak dev fund {address}` (development), or lower --max-tokens"
-    return f"deposit more for {address}, or lower --max-tokens"
+        how = "deposited on its own chain" if known.get("rpc_url") else "made up"
+        return f"`offpeak dev fund {address}` (development: {how}), or lower --max-tokens"
+    return f"`offpeak deposit` more for {address}, or lower --max-tokens"
 
 
 def wallet_address(options: WalletOptions) -> Address:

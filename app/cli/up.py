@@ -92,6 +92,7 @@ def up_rows(stack: "Stack") -> list[tuple[str, str]]:
         ("gateway", stack.url),
         ("probes", f"{stack.url}/readyz, {stack.url}/metrics"),
         ("api", f"{stack.url}/openapi.json"),
+        ("chain", stack.chain.url if stack.chain else "none: the money is made up"),
         ("wallet", checksum_address(stack.wallet)),
         ("keystore", str(stack.home.keystore)),
         ("logs", str(stack.home.logs)),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from app.chain.calls import MINT
+from app.chain.calls import APPROVE, MINT, deposit
 from app.chain.deploy import Deployed, DeployTerms, deploy
 from app.chain.keys import KeystoreKey
 from app.chain.rpc import open_rpc
@@ -103,6 +103,29 @@ class DevelopmentChain:
         give_coins(self.url, wallet.address)
         return asyncio.run(self._deposit(wallet, amount))
 
+    def deposit_for(self, beneficiary: Address, amount: int) -> bytes:
+        """Make so many base units of the token and deposit them for any wallet.
+
+        Returns:
+            The transaction that deposits.
+        """
+        give_coins(self.url, beneficiary)  # or it could send nothing on its own
+        return asyncio.run(self._deposit_for(beneficiary, amount))
+
+    async def _deposit_for(self, beneficiary: Address, amount: int) -> bytes:
+        admin, deployed = KeystoreKey(role_key(self.home, "admin")), self.deployed
+        token, treasury = deployed.token, deployed.treasury
+        async with open_rpc([self.url]) as rpc:
+
+            async def send(to: Address, data: bytes) -> bytes:
+                transaction = await prepare(rpc, admin.address, Outgoing(to=to, data=data))
+                receipt = await send_and_wait(rpc, admin, transaction, wait_seconds=SEND_SECONDS)
+                return receipt.transaction_hash
+
+            await send(token, MINT.data(admin.address, amount))
+            await send(token, APPROVE.data(treasury, amount))
+            return await send(treasury, deposit(beneficiary, amount, secrets.token_bytes(32)))
+
     async def _deposit(self, wallet: Wallet, amount: int) -> DepositMade:
         deployed = self.deployed
         terms = Terms(
@@ -162,6 +185,11 @@ def running_chain(
     with anvil, Mining(anvil.url):
         found = _known(known) if known else _deployed(home, anvil.url)
         yield DevelopmentChain(url=anvil.url, deployed=found, home=home)
+
+
+def chain_of_home(home: DevelopmentHome, url: str) -> DevelopmentChain:
+    """Return the chain that runs for a home at this URL."""
+    return DevelopmentChain(url=url, deployed=_known(home.recall(CHAIN_FILE)), home=home)
 
 
 def keystore_of(home: DevelopmentHome, role: str) -> Path:

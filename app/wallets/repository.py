@@ -121,6 +121,15 @@ class WalletRepository:
             for row, amount, depth in zip(rows, amounts, waits, strict=True)
         )
 
+    async def is_credited(self, transaction: bytes) -> bool:
+        """Return whether a deposit of this transaction is credited."""
+        query = select(func.count()).where(
+            chain_event.c.tx_hash == transaction,
+            chain_event.c.kind == "deposited",
+            chain_event.c.state == "booked",
+        )
+        return bool(await self._tx.scalar(query))
+
     async def _credited_not_final(self, payer: Address) -> Nano:
         """Return the wallet's deposits that are credited and lie after the last final block."""
         query = (

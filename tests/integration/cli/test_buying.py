@@ -141,14 +141,14 @@ def test_a_quote_above_the_buyers_maximum_is_not_signed(stack: Stack) -> None:
 def test_the_wrong_chain_is_noticed_before_signing(stack: Stack) -> None:
     done = invoked(stack.home.path, "ask", "Say hello.", "--yes", OFFPEAK_CHAIN_ID="8453")
     assert done.exit_code == Exit.NOT_SIGNED
-    assert "chain 31337, this client is set to 8453" in done.stderr
+    assert "chain 31337, this wallet is set to chain 8453" in done.stderr
 
 
 @pytest.mark.parametrize("command", [("wallet", "balance"), ("job", "list")])
 def test_reading_on_the_wrong_chain_says_so_too(stack: Stack, command: tuple[str, ...]) -> None:
     done = invoked(stack.home.path, *command, OFFPEAK_CHAIN_ID="8453")
     assert done.exit_code == Exit.NOT_SIGNED
-    assert "chain 31337, this client is set to 8453 (wrong-chain)" in done.stderr
+    assert "chain 31337, this wallet is set to chain 8453 (wrong-chain)" in done.stderr
 
 
 def test_a_prompt_that_does_not_fit_names_both_numbers(stack: Stack) -> None:
