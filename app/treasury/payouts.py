@@ -80,7 +80,8 @@ class PayoutLoop:
 
         One is on the way at a time, and the next is made when the events of the last are booked,
         so that no payout is in two. One that waits queued, because it would revert, is made anew:
-        what it holds may have been paid, or the funds be others.
+        what it holds may have been paid, or the funds be others. Nothing is begun while the
+        ledger is halted.
 
         Raises:
             RpcUnavailable, RpcRefused, MalformedAnswer: nobody says what may be paid out.
@@ -90,7 +91,10 @@ class PayoutLoop:
             if connection is None:
                 return 0
             stored = TransactionRepository(connection, chain_id=terms.chain_id)
-            await stored.cancel_refused(Purpose.PAYOUT, tries=REFUSALS)
+            if await stored.is_halted():
+                await stored.cancel_queued(Purpose.PAYOUT)
+                return 0
+            await stored.cancel_queued(Purpose.PAYOUT, refused=REFUSALS)
             of_chain = CommitmentRepository(connection, chain_id=terms.chain_id)
             settled, _ = await of_chain.is_settled(Purpose.PAYOUT)
             if not settled:

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.db.tables import chain_attempt, chain_transaction
+from app.db.tables import chain_attempt, chain_transaction, ledger_halt
 from app.treasury.transaction import (
     Attempt,
     Fees,
@@ -168,17 +168,20 @@ class TransactionRepository:
         """End a transaction that is still queued."""
         return await self._code(CANCEL, {"id": transaction_id}) == "ok"
 
-    async def cancel_refused(self, purpose: Purpose, *, tries: int) -> None:
-        """End queued transactions of a purpose that were found to revert so many times."""
+    async def cancel_queued(self, purpose: Purpose, *, refused: int = 0) -> None:
+        """End queued transactions of a purpose; with `refused`, those that reverted so often."""
         query = select(t.id).where(
-            t.chain_id == self._chain_id,
-            t.purpose == purpose.value,
-            t.state == "queued",
-            t.last_error.like(WOULD_REVERT + "%"),
-            t.tries >= tries,
+            t.chain_id == self._chain_id, t.purpose == purpose.value, t.state == "queued"
         )
+        if refused:
+            query = query.where(t.last_error.like(WOULD_REVERT + "%"), t.tries >= refused)
         for each in list(await self._tx.scalars(query)):
             await self.cancel(each)
+
+    async def is_halted(self) -> bool:
+        """Return whether nothing may be paid out until an operator has looked at the books."""
+        halted = select(ledger_halt.c.id).where(ledger_halt.c.cleared_at.is_(None)).limit(1)
+        return await self._tx.scalar(halted) is not None
 
     async def _code(self, call: Any, given: dict[str, object]) -> str:
         return str(await self._tx.scalar(call, given))

@@ -156,22 +156,31 @@ class WithdrawalLoop:
     async def run_once(self) -> int:
         """Begin transactions for what waits, drop those not wanted; return how many were begun.
 
+        While the ledger is halted nothing is begun, and what is not signed yet is dropped.
+
         Raises:
             RpcUnavailable: nobody shows a finalized block; what is overdue waits.
         """
-        begun = 0
         async with self.database.transaction() as tx:
             repository = WithdrawalRepository(tx)
             stored = TransactionRepository(tx, chain_id=self.chain_id)
             for unwanted in await repository.unwanted(limit=ROUND_LIMIT):
                 await stored.cancel(unwanted)
-            if self.operator is not None:
-                now = await repository.now()
-                for each in await repository.to_relay(limit=ROUND_LIMIT):
-                    if each.due(now):
-                        order = self._order(each.withdrawal)
-                        begun += await stored.enqueue(self.ids.new(), order, sender=self.operator)
+            begun = await self._begin(repository, stored)
         await self.fail_overdue()
+        return begun
+
+    async def _begin(self, repository: WithdrawalRepository, stored: TransactionRepository) -> int:
+        if await stored.is_halted():
+            await stored.cancel_queued(Purpose.WITHDRAWAL)  # what is signed is out of our hands
+            return 0
+        if self.operator is None:
+            return 0
+        begun, now = 0, await repository.now()
+        for each in await repository.to_relay(limit=ROUND_LIMIT):
+            if each.due(now):
+                order = self._order(each.withdrawal)
+                begun += await stored.enqueue(self.ids.new(), order, sender=self.operator)
         return begun
 
     def _order(self, stored: StoredWithdrawal) -> Order:

@@ -130,6 +130,24 @@ async def test_a_paused_contract_keeps_withdrawals_pending_until_it_goes_on(hous
     await house.check_books()
 
 
+async def test_while_the_ledger_is_halted_nothing_is_begun_and_afterwards_it_is(
+    house: House,
+) -> None:
+    wallet = await house.new_wallet()
+    asked = await house.ask(wallet, 1_000_000)
+    await house.withdrawals().run_once()  # queued when the halt comes
+    with house.connection() as connection:
+        connection.execute("SELECT offpeak.halt_ledger('a test')")
+    await house.settle(2)
+    assert [row.state for row in house.transactions()] == ["cancelled"]
+    assert house.withdrawal(asked.id).state == "pending"
+    with house.connection("offpeak_operator") as connection:
+        connection.execute("SELECT offpeak.clear_halt('a test')")
+    await house.settle(4)
+    assert house.withdrawal(asked.id).state == "paid"
+    await house.check_books()
+
+
 async def test_a_reverted_transaction_leaves_the_withdrawal_pending_and_is_made_anew(
     house: House,
 ) -> None:
