@@ -90,8 +90,17 @@ class SeenEvent:
     extra: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_events(logs: Sequence[Log], ours: OurContracts) -> list[SeenEvent]:
-    """Return the events that logs of our contracts stand for, in the order of the chain.
+@dataclass(frozen=True, slots=True)
+class SeenLogs:
+    """What logs stand for, in the order of the chain."""
+
+    events: list[SeenEvent]
+    of_deposits: frozenset[LogPlace]
+    """Transfers that deposits account for: no plain ones."""
+
+
+def read_events(logs: Sequence[Log], ours: OurContracts) -> SeenLogs:
+    """Return the events that logs of our contracts stand for.
 
     The logs are those of whole blocks, in any order. Tokens that moved elsewhere, transfers of
     nothing, roles, pauses and keys are no events.
@@ -100,6 +109,7 @@ def read_events(logs: Sequence[Log], ours: OurContracts) -> list[SeenEvent]:
         MalformedAnswer: a log has the topic of an event of ours and not its arguments.
     """
     found: list[SeenEvent] = []
+    of_deposits: set[LogPlace] = set()
     transfers: dict[tuple[bytes, bytes], list[tuple[Log, Transfer]]] = {}
     for log in sorted(logs, key=lambda log: (log.block_number, log.index)):
         if log.address == ours.token:
@@ -112,22 +122,27 @@ def read_events(logs: Sequence[Log], ours: OurContracts) -> list[SeenEvent]:
             if event is not None:
                 found.append(_of_treasury(event, _place(log)))
             if isinstance(event, Deposited):
-                _take_transfer(transfers.get((log.block_hash, log.transaction_hash), []), event)
+                earlier = transfers.get((log.block_hash, log.transaction_hash), [])
+                of_deposits |= _take_transfer(earlier, event)
         elif log.address == ours.anchor:
             event = ANCHOR_EVENTS.decode(log)
             if isinstance(event, Published):
                 found.append(_published(event, _place(log)))
     plain = [_plain(log, event) for rest in transfers.values() for log, event in rest]
-    return sorted(found + plain, key=lambda event: event.place)
+    return SeenLogs(sorted(found + plain, key=lambda event: event.place), frozenset(of_deposits))
 
 
-def _take_transfer(earlier: list[tuple[Log, Transfer]], deposit: Deposited) -> None:
-    """Take the latest earlier transfer of the deposit's payer and amount out of the list."""
+def _take_transfer(earlier: list[tuple[Log, Transfer]], deposit: Deposited) -> set[LogPlace]:
+    """Take the latest earlier transfer of the deposit's payer and amount out of the list.
+
+    Return where it stands; nothing when there is none.
+    """
     for number in reversed(range(len(earlier))):
-        _, transfer = earlier[number]
+        log, transfer = earlier[number]
         if (transfer.sender, transfer.value) == (deposit.payer, deposit.amount):
             del earlier[number]
-            return
+            return {_place(log)}
+    return set()
 
 
 def _place(log: Log) -> LogPlace:

@@ -13,7 +13,7 @@ from app.chain.events import Transfer
 from app.chain.rpc import ChainRpc
 from app.kit.clock import from_unix_seconds
 from app.treasury.errors import ChainMoved, EndpointsDisagree
-from app.treasury.events import OurContracts, SeenEvent, read_events
+from app.treasury.events import LogPlace, OurContracts, SeenEvent, read_events
 from app.treasury.watching import ChainSums, Heads, Outlook, choose
 
 HEADERS_AT_ONCE: Final = 8
@@ -24,8 +24,10 @@ class Reading:
     """One endpoint's reading of a range of blocks."""
 
     events: list[SeenEvent]
+    of_deposits: Collection[LogPlace]
+    """Transfers that deposits account for."""
     mined_at: Mapping[bytes, datetime]
-    """Times of the blocks that hold events and were not known before, by hash."""
+    """Times of the blocks that hold events that were not known before, by hash."""
 
 
 async def look_out(rpc: ChainRpc, *, turn: int) -> tuple[ChainRpc, Outlook]:
@@ -68,12 +70,12 @@ async def _block_or_none(one: ChainRpc, block: BlockRef) -> Block | None:
 
 
 async def read_range(
-    rpc: ChainRpc, ours: OurContracts, first: int, last: int, *, known: Collection[bytes]
+    rpc: ChainRpc, ours: OurContracts, first: int, last: int, *, known: Collection[LogPlace]
 ) -> Reading:
     """Return every event of our contracts in blocks first .. last.
 
-    The last block is asked for before and after the logs, and each block with events that is not
-    `known` by hash once: all of it is of one chain, or the reading is given up.
+    The last block is asked for before and after the logs, and each block with events that are not
+    `known` once: all of it is of one chain, or the reading is given up.
 
     Raises:
         ChainMoved: the chain was reorganized between the reads, or the endpoint lags.
@@ -84,9 +86,9 @@ async def read_range(
     logs = await rpc.logs([ours.treasury, ours.anchor], first, last)
     to_us = (Transfer.EVENT.topic, None, bytes(12) + bytes.fromhex(ours.treasury[2:]))
     logs += await rpc.logs([ours.token], first, last, to_us)
-    events = read_events(logs, ours)
-    places = {event.place.block_hash: event.place.block_number for event in events}
-    asked = [(block, number) for block, number in places.items() if block not in known]
+    seen = read_events(logs, ours)
+    new = [event.place for event in seen.events if event.place not in known]
+    asked = list({place.block_hash: place.block_number for place in new}.items())
     mined_at: dict[bytes, datetime] = {}
     for start in range(0, len(asked), HEADERS_AT_ONCE):
         some = asked[start : start + HEADERS_AT_ONCE]
@@ -97,7 +99,7 @@ async def read_range(
             mined_at[block] = from_unix_seconds(header.timestamp)
     if (await _header(rpc, last)).hash != end.hash:
         raise ChainMoved(number=last)
-    return Reading(events=events, mined_at=mined_at)
+    return Reading(events=seen.events, of_deposits=seen.of_deposits, mined_at=mined_at)
 
 
 async def _header(rpc: ChainRpc, number: int) -> Block:

@@ -4,7 +4,7 @@ A round may be cut off after any statement: events are stored and booked once ea
 it again, and the cursor moves last. Nothing is concluded from what is missing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -193,27 +193,31 @@ class Watcher:
         )
         for first, last in parts:
             stored = await look.books.between(first, last)
-            known = {event.place.block_hash for event in stored}
+            known = {event.place for event in stored}
             reading = await read_range(look.rpc, self.terms.contracts, first, last, known=known)
             shown = {event.place for event in reading.events}
-            await self._take_back(look, suspects(stored, shown))
-            places = {event.place for event in stored}
-            new = [event for event in reading.events if event.place not in places]
+            await self._take_back(look, suspects(stored, shown), reading.of_deposits)
+            new = [event for event in reading.events if event.place not in known]
             added = await look.books.record(new, reading.mined_at)
             if added:
                 log.info("events on chain", first=first, last=last, new=added)
             look.shown |= shown
         return parts[-1][1] if parts else look.trusted
 
-    async def _take_back(self, look: _Round, missing: Sequence[StoredEvent]) -> None:
-        """Undo what is proved to be gone, the newest first; the rest stays as it is."""
+    async def _take_back(
+        self, look: _Round, missing: Sequence[StoredEvent], of_deposits: Collection[LogPlace]
+    ) -> None:
+        """Undo what is proved to be gone, the newest first; the rest stays as it is.
+
+        A transfer that was taken for a plain one, since its deposit was hidden, is none.
+        """
         gone: dict[Place, bool] = {}
         for event in missing:
             block = Place(event.place.block_number, event.place.block_hash)
-            if block not in gone and look.asked < ASKED_AT_ONCE:
+            if event.place not in of_deposits and block not in gone and look.asked < ASKED_AT_ONCE:
                 look.asked += 1
                 gone[block] = await is_gone(self.rpc, block)
-            if gone.get(block, False):
+            if event.place in of_deposits or gone.get(block, False):
                 code = await look.books.orphan(event.id)
                 log.warning("an event is gone from the chain", id=str(event.id), code=code)
             else:

@@ -173,6 +173,12 @@ class Watched:
         )
         return [(row.kind, row.state) for row in rows]
 
+    def now(self) -> int:
+        """The database's time, Unix seconds."""
+        return int(
+            self.books.one("SELECT extract(epoch FROM clock_timestamp())::bigint AS now").now
+        )
+
     def cursor(self) -> int | None:
         rows = self.books.rows("SELECT number FROM offpeak.chain_cursor")
         return rows[0].number if rows else None
