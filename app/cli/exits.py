@@ -62,6 +62,8 @@ BY_CODE: Final[Mapping[str, Exit]] = {
     "rpc-unavailable": Exit.TRY_LATER,
     "fees-capped": Exit.TRY_LATER,
     "final-block-unknown": Exit.TRY_LATER,
+    "chain-moved": Exit.TRY_LATER,
+    "endpoints-disagree": Exit.TRY_LATER,
     "withdrawal-fee-unknown": Exit.TRY_LATER,
     "withdrawals-halted": Exit.TRY_LATER,
     "too-many-withdrawals": Exit.TRY_LATER,
