@@ -117,6 +117,7 @@ BY_CODE: Final[Mapping[str, Exit]] = {
     "wrong-contract": Exit.NOT_SIGNED,
     "way-missing": Exit.USAGE,
     "no-node": Exit.USAGE,
+    "transfer-unknown": Exit.USAGE,
     "no-keystore": Exit.WALLET,
     "keystore-unreadable": Exit.WALLET,
     "keystore-exists": Exit.WALLET,

@@ -18,6 +18,12 @@ from app.cli.output import Output
 
 app = typer.Typer(help="Wallets: standard web3 v3 keystore files.", no_args_is_help=True)
 
+CLAIM_SECONDS = 3_600
+"""How long a signed claim may be taken."""
+
+Transfer = Annotated[
+    str, typer.Argument(help="Its id in `offpeak wallet balance`.", show_default=False)
+]
 NewFile = Annotated[Path, typer.Argument(help="Where to write it.", show_default=False)]
 
 
@@ -63,6 +69,47 @@ def show(
     address = checksum_address(wallet_address(options))
     rows = [("address", address), ("keystore", str(find_keystore(options)))]
     Output(as_json=as_json).rows(dict(rows), rows)
+
+
+@app.command(epilog="Example: offpeak wallet claim 3f0c...")
+def claim(
+    transfer: Transfer,
+    *,
+    keystore: KeystoreFile = None,
+    account: Account = None,
+    password_file: PasswordFile = None,
+    url: Url = None,
+    home: Home = DEFAULT_HOME,
+    as_json: Json = False,
+) -> None:
+    """Have tokens credited that this wallet sent past its deposits; signs a claim of them.
+
+    They are credited when that is final on the chain.
+    """
+    import secrets  # noqa: PLC0415  # --help does without
+    import time  # noqa: PLC0415
+
+    from app.cli.buyer import BuyerOptions, paying  # noqa: PLC0415
+    from app.cli.wallets import WalletOptions  # noqa: PLC0415
+    from app.client.chain_errors import TransferUnknown  # noqa: PLC0415
+    from ledger.authorization import SuspenseClaim  # noqa: PLC0415
+
+    wallet = WalletOptions(
+        home=home, keystore=keystore, account=account, password_file=password_file
+    )
+    with paying(BuyerOptions(wallet=wallet, url=url)) as client:
+        mine = next((each for each in client.transfers().transfers if each.id == transfer), None)
+        if mine is None:
+            raise TransferUnknown(transfer)
+        message = SuspenseClaim(
+            payer=client.wallet.address,
+            transaction=bytes.fromhex(mine.transaction[2:]),
+            log_index=mine.log_index,
+            nonce=secrets.token_bytes(32),
+            deadline=int(time.time()) + CLAIM_SECONDS,
+        )
+        found = client.claim(message).model_dump(mode="json")
+    Output(as_json=as_json).rows(found, [(name, str(value)) for name, value in found.items()])
 
 
 @app.command(epilog="Example: offpeak wallet balance --json")

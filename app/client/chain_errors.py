@@ -8,6 +8,7 @@
   - NothingToExit, ExitMissing, ExitNotRipe
   - NoNode                                    no node was named
   - TermsDiffer, FeeAbove, WithdrawalEnded    withdrawals
+  - TransferUnknown                           claims
   - StillWaiting                              it goes on without us
 """
 
@@ -113,7 +114,7 @@ class ContractRefused(ClientError):
     code = "contract-refused"
 
     def __init__(self, what: str, *, name: str, message: str) -> None:
-        reason, step = REASONS.get(name, (name or message, "see docs/spec/treasury.md"))
+        reason, step = REASONS.get(name, (name or message, "see docs/spec/treasury-contract.md"))
         super().__init__(f"{what}: {reason}")
         self.name = name
         self.next_step = step
@@ -189,3 +190,13 @@ class StillWaiting(ClientError):
     def __init__(self, what: str, *, waited_seconds: float, look: str) -> None:
         super().__init__(f"{what} after {waited_seconds:g} s")
         self.next_step = f"it goes on without us; look later: `{look}`"
+
+
+class TransferUnknown(ClientError):
+    """The gateway knows no plain transfer of this wallet by this id."""
+
+    code = "transfer-unknown"
+    next_step = "see `offpeak wallet balance`: each transfer that can be claimed has its id there"
+
+    def __init__(self, transfer: str) -> None:
+        super().__init__(f"{transfer} is no transfer of this wallet that waits to be claimed")

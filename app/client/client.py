@@ -29,9 +29,15 @@ from app.client.terms import Terms
 from app.client.transport import Call, Reply, Transport
 from app.client.wallet import Wallet
 from app.receipts.schemas import LogKeysOut, ReceiptPageOut
-from app.treasury.schemas import TreasuryOut, WithdrawalOut, WithdrawalPageOut
+from app.treasury.schemas import (
+    SuspenseListOut,
+    SuspenseOut,
+    TreasuryOut,
+    WithdrawalOut,
+    WithdrawalPageOut,
+)
 from app.wallets.schemas import BalanceOut
-from ledger.authorization import ReadAccess, Withdrawal
+from ledger.authorization import ReadAccess, SuspenseClaim, Withdrawal
 from ledger.encoding import Address
 from ledger.money import Nano
 from ledger.usage import UsageRecord
@@ -188,6 +194,21 @@ class Client:
         query = {"limit": str(limit)} | ({} if before is None else {"before": before})
         path = f"/v1/withdrawals?{parse.urlencode(query)}"
         return self._read(WithdrawalPageOut, path, scope="balances")
+
+    def transfers(self) -> SuspenseListOut:
+        """Return the tokens that this wallet sent past its deposits and that are not credited."""
+        return self._read(SuspenseListOut, "/v1/suspense", scope="balances")
+
+    def claim(self, message: SuspenseClaim) -> SuspenseOut:
+        """Sign a claim of such tokens and send it; the same message counts once.
+
+        Raises:
+            ProblemError: refused. GatewayUnreachable: nothing came back.
+        """
+        signature = self.wallet.sign_digest(message.digest(self.terms.domain))
+        body = {"claim": message.message(), "signature": "0x" + signature.hex()}
+        reply = self._transport.send(_post("/v1/suspense-claims", body))
+        return _parsed(SuspenseOut, reply.document, what="/v1/suspense-claims")
 
     def job(self, job_id: str) -> JobDocument:
         """Return one of this wallet's jobs."""

@@ -1,11 +1,16 @@
 """Money in and out of a running gateway, on its chain, by the commands that people use."""
 
+import asyncio
 import json
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from app.chain.calls import TRANSFER
+from app.chain.keys import KeystoreKey
+from app.chain.rpc import open_rpc
+from app.chain.sending import Outgoing, prepare, send_and_wait
 from app.cli.exits import Exit
 from app.embedded.stack import Stack
 from tests.integration.cli.running import invoked
@@ -119,3 +124,37 @@ def test_a_gateway_of_other_contracts_gets_no_withdrawal_signed(stack: Stack) ->
     assert (done.exit_code, "terms-differ" in done.stderr) == (Exit.NOT_SIGNED, True)
     done = invoked(stack.home.path, "withdraw", "0.05", "--yes", OFFPEAK_CHAIN_ID="1")
     assert (done.exit_code, "wrong-chain" in done.stderr) == (Exit.NOT_SIGNED, True)
+
+
+def test_tokens_that_were_sent_past_the_deposits_are_claimed(stack: Stack) -> None:
+    before = available(stack)
+    document(stack, "withdraw", "0.02", "--yes")
+    asyncio.run(send_plainly(stack, 20_000))
+    wait_until(lambda: unclaimed(stack) != [], timeout_seconds=20)
+    shown = document(stack, "wallet", "balance")
+    assert (shown["unaccounted"], available(stack)) == ("0.020000000", before - Decimal("0.02"))
+    [transfer] = unclaimed(stack)
+    assert transfer["id"] in shown["next_steps"]["unaccounted"]
+    unknown = invoked(stack.home.path, "wallet", "claim", "00000000")
+    assert (unknown.exit_code, "transfer-unknown" in unknown.stderr) == (Exit.USAGE, True)
+    assert document(stack, "wallet", "claim", transfer["id"])["state"] == "requested"
+    wait_until(lambda: available(stack) == before, timeout_seconds=20)
+    assert document(stack, "wallet", "balance")["transfers"] == []
+    assert document(stack, "treasury", "status")["holds"]
+
+
+def unclaimed(stack: Stack) -> list[Any]:
+    """Return what can be claimed now."""
+    transfers = document(stack, "wallet", "balance")["transfers"]
+    return [each for each in transfers if each["final"] and not each["claimed"]]
+
+
+async def send_plainly(stack: Stack, amount: int) -> None:
+    """Send base units of the token to the treasury, without a deposit."""
+    assert stack.chain is not None
+    deployed = stack.chain.deployed
+    async with open_rpc([stack.chain.url]) as rpc:
+        key = KeystoreKey(stack.wallet_key)
+        data = TRANSFER.data(deployed.treasury, amount)
+        outgoing = Outgoing(to=deployed.token, data=data)
+        await send_and_wait(rpc, key, await prepare(rpc, key.address, outgoing), wait_seconds=10)

@@ -103,9 +103,9 @@ def test_terms_never_come_from_the_gateway() -> None:
 
 def test_only_a_development_gateway_can_make_money_up() -> None:
     payer = parse_address(f"0x{7:040x}")
-    assert "offpeak dev fund 0x" in funds_step(payer, chain_id=31_337)
-    assert "dev fund" not in funds_step(payer, chain_id=8453)
-    assert checksum_address(payer) in funds_step(payer, chain_id=8453)
+    assert "offpeak dev fund 0x" in funds_step(payer, {}, chain_id=31_337)
+    assert "dev fund" not in funds_step(payer, {}, chain_id=8453)
+    assert checksum_address(payer) in funds_step(payer, {}, chain_id=8453)
 
 
 def test_an_empty_prompt_is_refused_before_anything_is_asked() -> None:
