@@ -13,6 +13,7 @@ from app.capacity.costs import PriorCost
 from app.capacity.loop import MarketLoop, PricePointLoop, PriceRules
 from app.capacity.market import MarketSnapshot
 from app.capacity.service import MarketService
+from app.chain.artifacts import load_artifact
 from app.chain.checks import ChainGuard, chain_terms
 from app.chain.endpoint import RpcLimits
 from app.chain.rpc import ChainRpc, open_rpc
@@ -44,7 +45,9 @@ from app.requests.service import RequestParts, RequestService, RequestTerms
 from app.treasury.claims import ClaimService
 from app.treasury.parts import claims_of, withdrawals_of
 from app.treasury.withdrawals import WithdrawalService
+from app.wallets.contract_wallets import ContractWallets
 from app.wallets.heads import ChainHeads
+from app.wallets.probe import HEADS_APART, ContractProbe
 from app.wallets.service import WalletService
 from app.wallets.signatures import WalletSignatures
 from ledger.authorization import authorization_domain
@@ -148,7 +151,7 @@ def build_gateway(settings: Settings) -> Gateway:
         safe_limit=parse_amount(settings.deposit_safe_limit),
         heads=heads,
     )
-    signatures = WalletSignatures()
+    signatures = signatures_of(settings, database, chain)
     requests = RequestService(
         RequestParts(
             database,
@@ -195,6 +198,18 @@ def chain_of(settings: Settings) -> ChainRpc | None:
         return None
     limits = RpcLimits(log_blocks=settings.log_range_blocks)
     return open_rpc(settings.rpc_url_list, limits, expected_chain_id=settings.chain_id)
+
+
+def signatures_of(
+    settings: Settings, database: Database, chain: ChainRpc | None
+) -> WalletSignatures:
+    """Return what checks wallets' signatures; contract wallets' only where there is a chain."""
+    if chain is None:
+        return WalletSignatures()
+    # a development chain stands still while nobody uses it
+    max_age = None if settings.is_development else HEADS_APART
+    probe = ContractProbe(chain, load_artifact("SignatureProbe").bytecode, max_age=max_age)
+    return WalletSignatures(ContractWallets(probe, database, monotonic=time.monotonic))
 
 
 def chain_guard_of(settings: Settings, chain: ChainRpc | None) -> ChainGuard | None:

@@ -69,6 +69,8 @@ NEXT_STEPS: Mapping[str, str] = {
     "context-exceeded": "shorten the prompt or lower --max-tokens",
     "prompt-too-long": "shorten the prompt",
     "unknown-model": "see `offpeak models`",
+    "signature-not-checkable": "the chain cannot be asked now; nothing was charged, send it again",
+    "too-many-signature-checks": "this contract wallet asks too often; try again in a second",
     "bad-signature": "check OFFPEAK_CHAIN_ID and OFFPEAK_TREASURY_ADDRESS",
     "too-many-open-jobs": "wait until some of this wallet's jobs have ended",
     "accepts-halted": "the operator looks at the ledger; try again later, nothing was charged",

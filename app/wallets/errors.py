@@ -1,7 +1,8 @@
 """Errors from wallet signatures and read access.
 
 * WalletError
-  - WrongSigner, ContractWalletUnsupported
+  - WrongSigner, NotConfirmed, ContractWalletUnsupported
+  - SignatureNotCheckable, TooManySignatureChecks
   - ReadAccessMissing, ReadAccessMalformed, ReadAccessExpired, ReadAccessTooLong, WrongScope
   - ExitOpen, WalletOwes, FundingRefused
 """
@@ -26,14 +27,49 @@ class WrongSigner(WalletError):
     def __init__(self, *, expected: Address, recovered: Address) -> None:
         super().__init__(
             f"signed by {checksum_address(recovered)}, not by {checksum_address(expected)}, "
-            "or over other typed data; contract wallets are not supported yet"
+            "or over other typed data; no contract of that address confirms it either"
         )
         self.expected = checksum_address(expected)
         self.recovered = checksum_address(recovered)
 
 
+class NotConfirmed(WalletError):
+    """Neither a key of the named wallet nor its contract confirms this signature."""
+
+    code = "bad-signature"
+
+    def __init__(self, *, signer: Address) -> None:
+        super().__init__(
+            f"the contract at {checksum_address(signer)} does not confirm it (ERC-1271), and no"
+            " factory call in it deploys one that does (ERC-6492)"
+        )
+        self.expected = checksum_address(signer)
+
+
+class SignatureNotCheckable(WalletError):
+    """Whether this wallet's contract confirms the signature cannot be found out right now."""
+
+    code = "signature-not-checkable"
+    retry_after_seconds = 2
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the chain gave no answer that counts; nothing was taken or charged, send it again"
+        )
+
+
+class TooManySignatureChecks(WalletError):
+    """This contract wallet's signatures were checked on chain too often just now."""
+
+    code = "too-many-signature-checks"
+
+    def __init__(self, *, retry_after_seconds: int) -> None:
+        super().__init__(f"try again in {retry_after_seconds} s")
+        self.retry_after_seconds = retry_after_seconds
+
+
 class ContractWalletUnsupported(WalletError):
-    """Signatures of contract wallets (ERC-1271, ERC-6492) cannot be checked yet."""
+    """This gateway has no chain to ask whether a contract wallet signed (ERC-1271, ERC-6492)."""
 
     code = "contract-wallet-unsupported"
 

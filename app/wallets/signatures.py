@@ -2,13 +2,16 @@
 
 import re
 
-from app.wallets.errors import ContractWalletUnsupported, WrongSigner
+from app.wallets.contract_wallets import ContractWallets
+from app.wallets.errors import ContractWalletUnsupported, NotConfirmed, WrongSigner
+from app.wallets.probe import Question
 from ledger.encoding import Address
 from ledger.errors import BadSignature
+from ledger.onchain import MAX_CONTRACT_SIGNATURE, ContractCheck
 from ledger.signing import SIGNATURE_BYTES, recover
 
 HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
-MAX_SIGNATURE_CHARACTERS = 8_192
+MAX_SIGNATURE_CHARACTERS = 2 + 2 * MAX_CONTRACT_SIGNATURE
 
 
 def parse_signature(text: str) -> bytes:
@@ -48,7 +51,11 @@ def plain_refusal(digest: bytes, signature: bytes, *, signer: Address) -> Except
 
 
 class WalletSignatures:
-    """Checks signatures of plain wallets."""
+    """Checks signatures of plain wallets and, where there is a chain, of contract wallets."""
+
+    def __init__(self, contracts: ContractWallets | None = None) -> None:
+        """Take what asks contracts; without it only keys count."""
+        self._contracts = contracts
 
     async def check(self, digest: bytes, signature: bytes, *, signer: Address) -> None:
         """Return if `signer` signed `digest`. For what is read and not kept as evidence.
@@ -57,15 +64,34 @@ class WalletSignatures:
 
         Raises:
             BadSignature: breaks a rule of form (length, v, high s).
-            WrongSigner: another key signed, or other data.
+            WrongSigner, NotConfirmed: another key signed, or other data.
             ContractWalletUnsupported: a contract wallet's, and no chain to ask.
+            SignatureNotCheckable: the chain does not answer. TooManySignatureChecks
         """
         if not is_plain(digest, signature, signer=signer):
-            raise plain_refusal(digest, signature, signer=signer)
+            await self._confirmed(Question(signer, digest, signature))
 
     async def check_kept(self, digest: bytes, signature: bytes, *, signer: Address) -> None:
         """Return if `signer` signed `digest`, which is stored as evidence; raises as `check`.
 
         Of a contract wallet it is recorded at which block its contract said yes.
         """
-        await self.check(digest, signature, signer=signer)
+        if is_plain(digest, signature, signer=signer):
+            return
+        question = Question(signer, digest, signature)
+        check = await self._confirmed(question)
+        assert self._contracts is not None
+        await self._contracts.keep(question, check)
+
+    async def _confirmed(self, question: Question) -> ContractCheck:
+        digest, signature, signer = question.digest, question.signature, question.signer
+        if self._contracts is None:
+            raise plain_refusal(digest, signature, signer=signer)
+        if len(signature) > MAX_CONTRACT_SIGNATURE:
+            raise BadSignature(f"more than {MAX_CONTRACT_SIGNATURE} bytes")
+        check = await self._contracts.confirmed(question)
+        if check is None and len(signature) == SIGNATURE_BYTES:
+            raise plain_refusal(digest, signature, signer=signer)
+        if check is None:
+            raise NotConfirmed(signer=signer)
+        return check

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, Final, Literal
 
-ContractName = Literal["Treasury", "ReceiptAnchor", "MockUSDC"]
+ContractName = Literal["Treasury", "ReceiptAnchor", "MockUSDC", "SignatureProbe"]
 CONTRACTS: Final[tuple[ContractName, ...]] = ("Treasury", "ReceiptAnchor", "MockUSDC")
 
 

@@ -109,7 +109,9 @@ def test_another_key_or_another_chain_is_a_bad_signature_that_mentions_contract_
         SigningKey(b"\x08" * 32).sign(asked.digest(DOMAIN)),
         KEY.sign(asked.digest(ELSEWHERE)),
     ):
-        with pytest.raises(WrongSigner, match="contract wallets are not supported yet") as refusal:
+        with pytest.raises(
+            WrongSigner, match="no contract of that address confirms it either"
+        ) as refusal:
             check(read_access_header(asked, signature))
         assert refusal.value.code == "bad-signature"
 
