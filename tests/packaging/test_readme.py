@@ -48,6 +48,8 @@ def test_every_make_target_that_is_told_exists(line: str) -> None:
     [line for line in named(README, ".venv/bin/offpeak ") if line not in commands(KEEPING)],
 )
 def test_every_command_of_the_readme_works(stack: Stack, line: str) -> None:
+    if needs_chain(line) and stack.chain is None:
+        pytest.skip("this all-in-one has no chain: node and npm are missing")
     done = run(stack, line)
     assert done.exit_code == 0, done.stderr
     assert done.stdout.strip()
@@ -89,6 +91,8 @@ def test_every_address_of_the_readme_answers(stack: Stack, line: str) -> None:
 def test_the_tutorial_can_be_followed_to_its_end(stack: Stack) -> None:
     job = ""
     for line in named(TUTORIAL, ".venv/bin/offpeak "):
+        if needs_chain(line) and stack.chain is None:
+            continue
         done = run(stack, line.partition(";")[0].replace("JOB_ID", job))
         refused = "0.000000001" in line
         if " ask " in line and not refused:
@@ -96,6 +100,11 @@ def test_the_tutorial_can_be_followed_to_its_end(stack: Stack) -> None:
             done = run(stack, line + " --yes")
             job = re.findall(r"job_[0-9a-f-]{36}", done.stderr)[0]
         assert done.exit_code == (9 if refused else 0), (line, done.stderr)
+
+
+def needs_chain(line: str) -> bool:
+    """Return whether a command is about money on the chain."""
+    return line.split()[1] in {"deposit", "withdraw", "treasury", "exit"}
 
 
 def run(stack: Stack, line: str) -> Result:

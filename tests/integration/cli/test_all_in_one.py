@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from app.embedded.npm import can_have_anvil
 from tests.integration.cli.running import ROOT, offpeak
 from tests.waiting import has_ended, wait_until
 
@@ -71,6 +72,10 @@ def test_up_keeps_its_data_and_leaves_nothing_running_however_it_ends(tmp_path: 
     assert told(second)["wallet"] == wallet
     children = family(second.pid)
     assert ask_once(tmp_path) == "2"
+    if can_have_anvil(os.environ):
+        status = offpeak(tmp_path, "treasury", "status", "--json")
+        assert status.returncode == 0, status.stderr
+        assert json.loads(status.stdout)["chain"]["events"] >= 1, "the chain is the first one's"
     second.kill()
     second.communicate(timeout=60)
     wait_until(lambda: all(has_ended(pid) for pid in children), timeout_seconds=60)
