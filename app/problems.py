@@ -170,6 +170,7 @@ STATUS: dict[type[Exception], int] = {
     receipts.CheckpointKeyRetired: 500,
     receipts.RotationRefused: 409,
     receipts.LogDamaged: 500,
+    receipts.AnchorContradicts: 500,
     money.InsufficientFunds: 402,
     money.FundsOnHold: 402,
     money.DuplicateHold: 409,

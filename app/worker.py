@@ -18,6 +18,7 @@ from app.assembly import (
     build_sequencer,
     chain_of,
     database_of,
+    record_domain_of,
     record_service_of,
 )
 from app.capacity.repository import CapacityRepository
@@ -30,6 +31,8 @@ from app.finance.house import HouseBooks
 from app.jobs.sweeper import Sweeper
 from app.kit.exposed import Exposed
 from app.kit.periodic import Periodic
+from app.receipts.anchoring import Anchoring, AnchoringTerms
+from app.treasury.parts import new_ids
 from app.treasury.work import TreasuryWork, treasury_work
 
 SIGN_LIMIT = 500
@@ -69,6 +72,7 @@ class Worker:
         try:
             await self._check_chain()
             loops = [*self.loops, *(await self.treasury.open() if self.treasury else ())]
+            loops += anchoring_loops(self.treasury)
             tasks += [asyncio.create_task(loop.run(), name=loop.name) for loop in loops]
             log.info("worker started", loops=[loop.name for loop in loops])
             await stop.wait()
@@ -86,6 +90,19 @@ class Worker:
     async def _check_chain(self) -> None:
         if self.chain is not None:
             await check_chain(self.chain, self.terms)
+
+
+def anchoring_loops(work: TreasuryWork | None) -> list[Periodic]:
+    """Return what anchors the receipt log, where the anchor's key is open here."""
+    if work is None or work.anchor_key is None:
+        return []
+    terms = AnchoringTerms(
+        domain=record_domain_of(work.settings),
+        sender=work.anchor_key.address,
+        interval=timedelta(seconds=work.settings.anchor_interval_seconds),
+    )
+    anchoring = Anchoring(work.database, work.rpc, terms, new_ids())
+    return [Periodic("anchoring", work.settings.chain_poll_seconds, anchoring.run_once)]
 
 
 def build_worker(settings: Settings) -> Worker:

@@ -2,7 +2,7 @@
 
 * ReceiptError
   - RecordNotFound, EntryNotFound, CheckpointNotFound, BatchNotFound
-  - CheckpointKeyRetired, RotationRefused, LogDamaged
+  - CheckpointKeyRetired, RotationRefused, LogDamaged, AnchorContradicts
 """
 
 from typing import ClassVar
@@ -85,3 +85,16 @@ class LogDamaged(ReceiptError):
     def __init__(self, what: str) -> None:
         super().__init__(f"{what}; run `offpeak log check`")
         self.what = what
+
+
+class AnchorContradicts(ReceiptError):
+    """The receipt anchor on chain holds a root that no checkpoint of ours has; nothing is sent."""
+
+    code = "anchor-contradicts"
+
+    def __init__(self, *, size: int, root: bytes) -> None:
+        super().__init__(
+            f"the contract has root {root.hex()} for {size} entries, our log has not: another log"
+            " writes there, or ours was restored from an old backup; run `offpeak log check`"
+        )
+        self.size = size
