@@ -163,11 +163,12 @@ async def acted(
 
 
 async def read_status(options: "ChainOptions") -> "ExitStatus":
-    """Read where the exit stands; the key is not used, but opening it says whose it is."""
-    from app.cli.onchain import chain_of, opened_wallet  # noqa: PLC0415  # --help does without
+    """Read where the exit stands; the key stays closed where its file names its address."""
+    from app.cli.buyer import wallet_address  # noqa: PLC0415  # --help does without
+    from app.cli.onchain import chain_of  # noqa: PLC0415
     from app.client.leaving import exit_status  # noqa: PLC0415
 
-    async with chain_of(options, opened_wallet(options.wallet)) as chain:
+    async with chain_of(options, wallet_address(options.wallet)) as chain:
         return await exit_status(chain)
 
 

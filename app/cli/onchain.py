@@ -19,6 +19,7 @@ from app.client.keystore import open_keystore
 from app.client.transport import ATTEMPTS, Transport
 from app.client.units import coin_text
 from app.client.wallet import Wallet
+from ledger.encoding import Address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +52,8 @@ def opened_wallet(options: WalletOptions) -> Wallet:
 
 
 @asynccontextmanager
-async def chain_of(options: ChainOptions, wallet: Wallet) -> AsyncIterator[WalletChain]:
-    """Yield the wallet's chain and close its connections."""
+async def chain_of(options: ChainOptions, wallet: Wallet | Address) -> AsyncIterator[WalletChain]:
+    """Yield the wallet's chain and close its connections; an address can only look."""
     known = read_up_file(options.wallet.home)
     async with rpc_of(options.rpc, known) as rpc:
         yield WalletChain(rpc, terms_of(known), wallet)

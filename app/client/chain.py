@@ -48,18 +48,23 @@ class Done:
 class WalletChain:
     """The chain as one wallet uses it."""
 
-    def __init__(self, rpc: ChainRpc, terms: Terms, wallet: Wallet) -> None:
-        """Take where to ask, what the wallet's signatures count for, and the wallet."""
+    def __init__(self, rpc: ChainRpc, terms: Terms, wallet: Wallet | Address) -> None:
+        """Take where to ask, what the wallet's signatures count for, and the wallet.
+
+        Its address alone is enough to look.
+        """
         self.rpc = rpc
         self.terms = terms
-        self.wallet = wallet
+        self._wallet = wallet if isinstance(wallet, Wallet) else None
+        self.address: Address = wallet.address if isinstance(wallet, Wallet) else wallet
         self.treasury = TreasuryContract(rpc, terms.treasury)
         self.token = TokenContract(rpc, terms.token)
 
     @property
-    def address(self) -> Address:
-        """The wallet."""
-        return self.wallet.address
+    def wallet(self) -> Wallet:
+        """The wallet with its key."""
+        assert self._wallet is not None, "this was made to look only"
+        return self._wallet
 
     async def check_chain(self) -> None:
         """Return if the node is of the chain that this wallet signs for.

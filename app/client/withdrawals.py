@@ -71,6 +71,7 @@ def plan_withdrawal(
     if amount is None:
         available = parse_amount(client.balance().available)
         amount = Nano(available - available % NANO_PER_BASE)
+    base = base_units(amount)
     limit = _fee_limit(fee) if wish.max_fee is None else wish.max_fee
     if fee > limit:
         raise FeeAbove(fee=fee, limit=limit)
@@ -80,7 +81,7 @@ def plan_withdrawal(
     message = Withdrawal(
         payer=client.wallet.address,
         token=client.terms.token,
-        amount=base_units(amount),
+        amount=base,
         max_fee=limit // NANO_PER_BASE,
         nonce=nonce,
         deadline=now + VALID_SECONDS,
