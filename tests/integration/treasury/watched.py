@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -81,6 +82,10 @@ class Wallet:
     async def request_exit(self, amount: int) -> SignedTransaction:
         return await self.send(self.place.treasury, exit_call(amount))
 
+    async def begin_exit(self, amount: int) -> SignedTransaction:
+        """Ask for an exit and do not wait for it."""
+        return await self.begin(self.place.treasury, exit_call(amount))
+
     async def cancel_exit(self) -> SignedTransaction:
         return await self.send(self.place.treasury, CANCEL_EXIT.data())
 
@@ -116,10 +121,16 @@ class Watched:
         )
         return Watcher(self.house.database, rpc or self.house.rpc, terms)
 
-    async def wallet(self, tokens: int = 1_000_000_000) -> Wallet:
+    def new_wallet(self) -> Wallet:
+        """A wallet with gas money and no tokens."""
         secret = secrets.token_bytes(32)
         made = Wallet(secret, SigningKey(secret), self.house.contracts, self.house.rpc)
         self.chain.set_gas_money(made.address, 10**18)
+        return made
+
+    async def wallet(self, tokens: int = 1_000_000_000) -> Wallet:
+        """A wallet with tokens that it may deposit."""
+        made = self.new_wallet()
         await made.mint(tokens)
         return made
 
@@ -136,16 +147,33 @@ class Watched:
         """Replace blocks; `again` are mined once more, in the first of the new ones."""
         self.chain.reorg(depth, tuple((each.raw, 0) for each in again))
 
+    def act(self, sender: Address, data: bytes) -> None:
+        """Call the treasury as anybody, at once and without a key; it must not revert."""
+        call = {"from": sender, "to": self.house.contracts.treasury, "data": "0x" + data.hex()}
+        self.chain.ask("anvil_impersonateAccount", sender)
+        found = self.chain.ask("eth_sendTransaction", call)
+        until = time.monotonic() + 10
+        while (receipt := self.chain.ask("eth_getTransactionReceipt", found)) is None:
+            assert time.monotonic() < until
+        assert isinstance(receipt, dict)
+        assert receipt["status"] == "0x1"
+
     # --- off chain --------------------------------------------------------------------------
 
     def accept(self, wallet: Wallet, amount: int) -> Any:
         """A job's acceptance that holds `amount` base units: its outcome."""
+        self.books.one(  # whoever is not heard from goes stale
+            "SELECT offpeak.seen_many(ARRAY[%s]::uuid[], ARRAY[%s]::bigint[], ARRAY[0])",
+            self.seller.agent_id,
+            self.seller.epoch,
+        )
         order = Order(
             payer=wallet.address,
             amount=amount * BASE,
             candidates=(self.seller.deployment_id,),
             per_request=amount * BASE,
             asset=self.books.asset,
+            run_seconds=600,
         )
         [outcome] = self.books.accept([order])
         return outcome
@@ -200,4 +228,4 @@ async def watched(house: House) -> AsyncIterator[Watched]:
     books = TreasuryBooks(house.url)
     books.asset = house.contracts.token
     with books:
-        yield Watched(house, books, books.seller(64))
+        yield Watched(house, books, books.seller(256))
