@@ -55,7 +55,9 @@ contract PayoutsTest is TreasuryFixture {
         vm.assertEq(treasury.payoutRoom(), 0);
         vm.warp(midnight);
         vm.assertEq(treasury.payoutRoom(), 1_000e6);
-        pay("c", supplier, 1_000e6);
+        pay("c", supplier, 300e6);
+        vm.assertEq(treasury.payoutRoom(), 700e6);
+        pay("d", supplier, 700e6);
         vm.assertEq(treasury.payoutRoom(), 0);
         vm.warp(midnight + 30 days);
         vm.assertEq(treasury.payoutRoom(), 1_000e6);
