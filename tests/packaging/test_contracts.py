@@ -8,7 +8,12 @@ from tests import npm
 from tests.packaging import contracts
 
 # One worker builds once.
-pytestmark = [pytest.mark.node, npm.needs_npm, pytest.mark.xdist_group("contracts")]
+pytestmark = [
+    pytest.mark.node,
+    npm.needs_npm,
+    pytest.mark.xdist_group("contracts"),
+    pytest.mark.timeout(contracts.FORGE_SECONDS + npm.INSTALL_SECONDS),
+]
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Treasury} from "../../src/Treasury.sol";
-import {TreasuryFixture} from "../support/TreasuryFixture.sol";
+import {Treasury} from "../src/Treasury.sol";
+import {TreasuryFixture} from "../test/support/TreasuryFixture.sol";
 
 /// @title What holds for every argument, not only for those that a fuzzer tries
 /// @notice halmos runs each `check_` function with symbols in place of its arguments (`make
