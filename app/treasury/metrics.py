@@ -5,6 +5,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Gauge
 
 from app.treasury.status import TreasuryStatus
+from app.treasury.watcher import WatcherHealth
 
 WEI: Final = 10**18
 
@@ -34,6 +35,22 @@ class TreasuryMetrics:
         self.suspense = gauge("suspense_nano", "Plain transfers that nobody was credited for.")
         self.paused = gauge("paused", "1: the contract is paused.")
         self.alarms = gauge("alarms", "Alarms that are up, by name.", ("name",))
+        self.watched = gauge("watch_block", "Where the chain is, by depth.", ("depth",))
+        self.incomplete = gauge(
+            "watch_incomplete_rounds", "Rounds in a row whose events were not all of them."
+        )
+        self.failed = gauge("watch_failed_rounds", "Rounds in a row that could not be ended.")
+        self.unproven = gauge("watch_unproven", "Events not shown again, and not proved gone.")
+
+    def show_watch(self, health: WatcherHealth) -> None:
+        """Set the watcher's gauges."""
+        for depth in ("latest", "finalized"):
+            number = getattr(health, depth)
+            if number is not None:
+                self.watched.labels(depth).set(number)
+        self.incomplete.set(health.incomplete_rounds)
+        self.failed.set(health.failed_rounds)
+        self.unproven.set(health.unproven)
 
     def show(self, status: TreasuryStatus) -> None:
         """Set every gauge to a status."""

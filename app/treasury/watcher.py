@@ -226,13 +226,15 @@ class Watcher:
     # --- booking --------------------------------------------------------------------------------
 
     async def _book(self, look: _Round, due: Sequence[StoredEvent]) -> int:
-        """Book events in their order, once each; return how many were left out."""
+        """Book events in their order, once each; return how many wait to be shown again.
+
+        One that the ledger cannot hold stays as it is and holds nothing up: a person must look.
+        """
         left = 0
         for event in due:
             if not look.is_shown(event):
                 left += 1
             elif not event.is_bookable:
-                left += 1
                 log.error("more than the ledger can hold", id=str(event.id))
             else:
                 code = await look.books.book(event.id)

@@ -93,7 +93,14 @@ class TreasuryWork:
 
     def _watcher(self) -> Periodic:
         watcher = Watcher(self.database, self.rpc, watcher_terms(self.settings))
-        return self._loop("watcher", watcher.run_once)
+
+        async def watch() -> None:
+            try:
+                await watcher.run_once()
+            finally:
+                self.metrics.show_watch(watcher.health)
+
+        return self._loop("watcher", watch)
 
     def _withdrawals(self) -> Periodic:
         place = place_of(self.settings)

@@ -11,12 +11,13 @@ from typing import Any
 import httpx
 import pytest
 
+from app.chain.calls import MINT, TRANSFER
 from app.client.keystore import QUICK_SCRYPT, write_keystore
 from app.config import Settings
 from app.main import build_app
 from app.wallets.read_access import read_access_header
 from app.worker import build_worker
-from ledger.authorization import ReadAccess
+from ledger.authorization import ReadAccess, SuspenseClaim
 from ledger.encoding import checksum_address
 from ledger.signing import SigningKey
 from tests.chain import EXIT_DELAY, OPERATOR, TEST_KEYS
@@ -84,6 +85,38 @@ async def test_the_terms_are_shown_to_anybody(counter: Counter) -> None:
         "withdrawal_fee": "0.000000000",
         "withdrawal_fee_base_units": "0",
     }
+
+
+async def test_a_plain_transfer_is_listed_and_claimed(counter: Counter) -> None:
+    house, place = counter.house, counter.house.contracts
+    wallet = await house.new_wallet()
+    secret = secrets.token_bytes(32)
+    sender = SigningKey(secret)
+    place.chain.set_gas_money(sender.address, 10**18)
+    await house.act(secret, place.token, MINT.data(sender.address, 2_000_000))
+    await house.act(secret, place.token, TRANSFER.data(place.treasury, 2_000_000))
+    place.chain.finalize()
+    await house.book()
+    assert (await counter.get(wallet, "/v1/suspense")).json() == {"transfers": []}
+    [shown] = (await counter.get(sender, "/v1/suspense")).json()["transfers"]
+    assert (shown["state"], shown["amount"]) == ("unclaimed", "2.000000000")
+    balance = (await counter.get(sender, "/v1/balances")).json()
+    assert [each["id"] for each in balance["transfers"]] == [shown["id"]]
+    claim = SuspenseClaim(
+        payer=sender.address,
+        transaction=bytes.fromhex(shown["transaction"][2:]),
+        log_index=shown["log_index"],
+        nonce=secrets.token_bytes(32),
+        deadline=int(datetime.now(UTC).timestamp()) + 600,
+    )
+    signature = "0x" + sender.sign(claim.digest(house.domain)).hex()
+    body = {"claim": claim.message(), "signature": signature}
+    for _ in range(2):
+        answer = await counter.client.post("/v1/suspense-claims", json=body)
+        assert (answer.status_code, answer.json()["state"]) == (202, "requested")
+    other = {**body, "signature": "0x" + wallet.sign(claim.digest(house.domain)).hex()}
+    refused = await counter.client.post("/v1/suspense-claims", json=other)
+    assert (refused.status_code, refused.json()["code"]) == (401, "bad-signature")
 
 
 async def test_a_withdrawal_is_taken_followed_and_listed(counter: Counter) -> None:
