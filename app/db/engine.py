@@ -119,13 +119,20 @@ class Database:
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncGenerator[AsyncConnection]:
-        """One REPEATABLE READ, read-only view: every query in the block sees the same instant."""
-        async with self._engine.connect() as connection:
-            view = await connection.execution_options(
-                isolation_level="REPEATABLE READ", postgresql_readonly=True
-            )
-            await view.execute(text(f"SET LOCAL statement_timeout = {SNAPSHOT_SECONDS * 1000}"))
-            yield view
+        """One REPEATABLE READ, read-only view: every query in the block sees the same instant.
+
+        Raises:
+            DatabaseUnavailable, DatabaseConflict: as `transaction`.
+        """
+        try:
+            async with self._engine.connect() as connection:
+                view = await connection.execution_options(
+                    isolation_level="REPEATABLE READ", postgresql_readonly=True
+                )
+                await view.execute(text(f"SET LOCAL statement_timeout = {SNAPSHOT_SECONDS * 1000}"))
+                yield view
+        except FAILURES as error:
+            raise_typed(error)
 
     async def dispose(self) -> None:
         await self._engine.dispose()
