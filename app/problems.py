@@ -149,6 +149,7 @@ STATUS: dict[type[Exception], int] = {
     treasury.WithdrawalTooSmall: 422,
     treasury.WithdrawalsHalted: 503,
     treasury.WrongSender: 500,
+    treasury.KeyStillSends: 409,
     # Money and evidence.
     money.BadAddress: 422,
     money.BadAmount: 422,

@@ -52,6 +52,7 @@ BY_CODE: Final[Mapping[str, Exit]] = {
     "insufficient-funds": Exit.FUNDS,
     "funds-on-hold": Exit.FUNDS,
     "wallet-owes": Exit.FUNDS,
+    "key-still-sends": Exit.REFUSED,
     "exit-open": Exit.REFUSED,
     "no-capacity": Exit.TRY_LATER,
     "no-slot": Exit.TRY_LATER,

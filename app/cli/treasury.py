@@ -1,4 +1,4 @@
-"""`offpeak treasury deploy|status|pause|unpause`: for the operator."""
+"""`offpeak treasury deploy|status|pause|unpause`: for the operator; see also its transactions."""
 
 import asyncio
 from pathlib import Path
@@ -19,6 +19,7 @@ from app.cli.options import (
     Yes,
 )
 from app.cli.output import Output
+from app.cli.treasury_transactions import abandon, transactions
 
 if TYPE_CHECKING:
     from app.chain.deploy import Deployed, DeployTerms
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
 app = typer.Typer(help="The treasury contract, for its operator.", no_args_is_help=True)
 
 DAY_SECONDS = 86_400
+
+app.command(epilog="Example: offpeak treasury transactions --json")(transactions)
+app.command(
+    epilog="Example: offpeak treasury abandon --stuck --because 'nonce 7 was ours by hand'"
+)(abandon)
 
 Operator = Annotated[str, typer.Option(help="Address of the key that withdraws and commits.")]
 Guardian = Annotated[str, typer.Option(help="Address of the key that may pause.")]

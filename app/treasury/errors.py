@@ -2,6 +2,7 @@
 
 * TreasuryError
   - FinalBlockUnknown, WrongSender                     the sender stops, and tries again
+  - KeyStillSends
   - ChainMoved, EndpointsDisagree                      the watcher's round is given up
   - WithdrawalTooSmall, WithdrawalFeeTooLow, WithdrawalDeadline, WithdrawalToken
   - WithdrawalNonceUsed, TooManyWithdrawals, WithdrawalsHalted, WithdrawalNotFound
@@ -56,9 +57,19 @@ class WrongSender(TreasuryError):
     def __init__(self, *, count: int, sender: Address) -> None:
         super().__init__(
             f"{count} open transactions belong to another key than {checksum_address(sender)};"
-            " configure that key until they are final"
+            " configure that key until they are final, or `offpeak treasury abandon`"
         )
         self.count = count
+        self.sender = sender
+
+
+class KeyStillSends(TreasuryError):
+    """Transactions of a key that sends cannot be given up: those behind them would hang."""
+
+    code = "key-still-sends"
+
+    def __init__(self, sender: Address) -> None:
+        super().__init__(f"{checksum_address(sender)} is a key that the workers send with")
         self.sender = sender
 
 

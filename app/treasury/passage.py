@@ -19,6 +19,7 @@ from app.treasury.transaction import (
     Finish,
     Mine,
     NonceTaken,
+    Purpose,
     Replace,
     Rules,
     Transaction,
@@ -39,7 +40,11 @@ IN_FLIGHT_LIMIT: Final = 16
 GAS_MARGIN_PERCENT: Final = 25
 """Added to a node's estimate: state may change until the transaction is mined."""
 
+MOST_GAS: Final = {Purpose.WITHDRAWAL: 400_000}
+"""A withdrawal asks its wallet's own contract whether it signed: at our cost, so within reason."""
+
 GAS_TOO_LOW: Final = "gas-too-low"
+GAS_TOO_HIGH: Final = "gas-too-high"
 NONCE_TAKEN: Final = "nonce-taken"
 NOT_TAKEN: Final = "not-taken"
 
@@ -178,7 +183,10 @@ class Passage:
             except RpcRefused as error:
                 refused = error.name or str(error)
             else:
-                return estimate * (100 + GAS_MARGIN_PERCENT) // 100
+                gas = estimate * (100 + GAS_MARGIN_PERCENT) // 100
+                if gas <= MOST_GAS.get(tx.purpose, gas):
+                    return gas
+                refused = f"{GAS_TOO_HIGH}: {gas}"
         now = await self.stored.now()
         not_before = now + self.rules.retry_after(tx.tries)
         await self.stored.postpone(tx, f"{WOULD_REVERT}: {refused}", not_before)

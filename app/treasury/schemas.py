@@ -77,7 +77,7 @@ class SuspenseListOut(Wire):
 class RelayOut(Wire):
     """One transaction that pays, or tried to pay, a withdrawal."""
 
-    state: Literal["queued", "signed", "mined", "done", "reverted", "cancelled"]
+    state: Literal["queued", "signed", "mined", "done", "reverted", "cancelled", "abandoned"]
     hash: Word | None = Field(description="The latest signed form's, or the mined one's.")
     block: int | None = Field(description="Where it was mined, null before that.")
     confirmations: int | None = Field(

@@ -172,14 +172,18 @@ class TreasuryStatus:
         return 0 if self.chain is None else self.chain.events - self.books.events
 
     @property
+    def money_agrees(self) -> bool:
+        """Whether the tokens are what the contract owes and what our books say."""
+        return not ((self.chain.gap if self.chain else 0) or self.tokens_differ_nano)
+
+    @property
     def holds(self) -> bool:
         """Whether the identities hold."""
-        gap = self.chain.gap if self.chain else 0
-        return not (gap or self.tokens_differ_nano or self.events_differ)
+        return self.money_agrees and not self.events_differ
 
     def alarms(self) -> tuple[Alarm, ...]:
         """Return what needs a person, the worst first."""
-        found = [*self._broken(), *self._keys(), *self._waiting()]
+        found = [*self.broken(), *self._keys(), *self._waiting()]
         if self.chain is not None and self.chain.paused:
             found.append(Alarm(name="TreasuryPaused", detail="only exits work"))
         if self.books.owed_nano:
@@ -187,7 +191,8 @@ class TreasuryStatus:
             found.append(Alarm(name="TreasuryReceivable", detail=f"wallets owe {owed}"))
         return tuple(found)
 
-    def _broken(self) -> Iterator[Alarm]:
+    def broken(self) -> Iterator[Alarm]:
+        """Yield the identities that do not hold."""
         if self.chain is not None and self.chain.gap:
             detail = f"tokens less liability, earned and unaccounted: {self.chain.gap} base units"
             yield Alarm(name="TreasuryInsolvent", detail=detail)

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.db.engine import Database
 from app.treasury.commitment_plan import WalletSpend
 from app.treasury.commitment_repository import CommitmentRepository
 from app.treasury.fee import base_units_up
@@ -15,6 +16,7 @@ from ledger.accounts import HOUSE, AccountKind, account_id
 from ledger.encoding import Address
 from ledger.money import Nano
 
+HALT = text("SELECT offpeak.halt_ledger(:reason)")
 CURSOR = text(
     "SELECT now() AS now, c.number, c.hash, c.moved_at"
     " FROM (SELECT) one LEFT JOIN offpeak.chain_cursor c ON c.chain_id = :chain"
@@ -178,3 +180,9 @@ def _missing(spend: WalletSpend) -> int:
 
 def _pending(row: Any) -> Pending:
     return Pending(kind=Kind(row.kind), count=row.count, since=row.since)
+
+
+async def halt(database: Database, reason: str) -> None:
+    """Stop accepts, withdrawals and payouts until an operator has looked."""
+    async with database.transaction() as tx:
+        await tx.execute(HALT, {"reason": reason})

@@ -23,6 +23,7 @@ class TransactionState(StrEnum):
     DONE = "done"
     REVERTED = "reverted"
     CANCELLED = "cancelled"
+    ABANDONED = "abandoned"
 
 
 class Purpose(StrEnum):

@@ -40,6 +40,7 @@ UNMINE = text("SELECT offpeak.unmine_transaction(:id)")
 FINISH = text("SELECT offpeak.finish_transaction(:id, :state, :error)")
 POSTPONE = text("SELECT offpeak.postpone_transaction(:id, :error, :not_before)")
 CANCEL = text("SELECT offpeak.cancel_transaction(:id)")
+ABANDON = text("SELECT offpeak.abandon_transaction(:id, :because)")
 
 t, a = chain_transaction.c, chain_attempt.c
 
@@ -100,6 +101,11 @@ class TransactionRepository:
         return await self._transactions(
             t.state == "queued", t.sender == sender, due, order=t.id, limit=limit
         )
+
+    async def open_ones(self) -> list[Transaction]:
+        """Return every transaction that has not ended, of all senders, oldest first."""
+        is_open = t.state.in_(("queued", "signed", "mined"))
+        return await self._transactions(is_open, order=t.id, limit=OPEN_LIMIT)
 
     async def of_subject(self, purpose: Purpose, subject: UUID) -> list[Transaction]:
         """Return every transaction for one subject, oldest first."""
@@ -167,6 +173,10 @@ class TransactionRepository:
     async def cancel(self, transaction_id: UUID) -> bool:
         """End a transaction that is still queued."""
         return await self._code(CANCEL, {"id": transaction_id}) == "ok"
+
+    async def abandon(self, transaction_id: UUID, because: str) -> bool:
+        """Follow an open transaction no more; False when it has ended."""
+        return await self._code(ABANDON, {"id": transaction_id, "because": because}) == "ok"
 
     async def cancel_queued(self, purpose: Purpose, *, refused: int = 0) -> None:
         """End queued transactions of a purpose; with `refused`, those that reverted so often."""

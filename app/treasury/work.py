@@ -117,7 +117,7 @@ class TreasuryWork:
     def _status(self) -> Periodic:
         keys = [key.address for key in (self.operator_key, self.anchor_key) if key is not None]
         reader = StatusReader(self.database, self.rpc, status_terms(self.settings, keys))
-        loop = StatusLoop(reader, self.metrics)
+        loop = StatusLoop(reader, self.database, self.metrics)
         return Periodic("treasury-status", STATUS_SECONDS, loop.run_once)
 
     def _plans(self, operator: Address) -> list[Periodic]:

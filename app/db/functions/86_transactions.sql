@@ -1,7 +1,9 @@
 -- Our transactions on the chain: what has been signed, with which nonce, and what became of it.
 --
 -- queued -> signed (nonce and raw form stored, before anybody sees it) -> mined -> done or reverted.
--- Only 'done' and 'reverted' are ends, both at final depth; a mined one may fall back to signed.
+-- 'done' and 'reverted' are ends at final depth; a mined one may fall back to signed. 'abandoned' is a
+-- person's word that nobody follows it any more: what it was for may then be sent anew, because the
+-- contracts do each thing once, whoever sends it.
 
 -- Ask for a transaction; one open one per purpose and subject. Codes: ok, duplicate, halted (money does
 -- not leave while accepting is stopped; spends, refunds, credits and anchors go on).
@@ -94,5 +96,16 @@ RETURNS text LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_cat
 BEGIN
   UPDATE offpeak.chain_transaction t SET state = 'cancelled', ended_at = clock_timestamp()
    WHERE t.id = p_id AND t.state = 'queued';
+  RETURN CASE WHEN FOUND THEN 'ok' ELSE 'stale' END;
+END $$;
+
+-- Follow a transaction no more: its key is gone, or a stranger used its nonce. Codes: ok, stale (ended).
+CREATE FUNCTION offpeak.abandon_transaction(p_id uuid, p_because text)
+RETURNS text LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  UPDATE offpeak.chain_transaction t
+     SET state = CASE t.state WHEN 'queued' THEN 'cancelled' ELSE 'abandoned' END,
+         last_error = left(p_because, 500), ended_at = clock_timestamp()
+   WHERE t.id = p_id AND t.state IN ('queued', 'signed', 'mined');
   RETURN CASE WHEN FOUND THEN 'ok' ELSE 'stale' END;
 END $$;

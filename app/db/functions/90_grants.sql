@@ -45,7 +45,7 @@ BEGIN
                                        'enqueue_transaction', 'sign_transaction', 'add_attempt',
                                        'note_broadcast', 'mine_transaction', 'unmine_transaction',
                                        'finish_transaction', 'postpone_transaction',
-                                       'cancel_transaction') THEN 'offpeak_treasury'
+                                       'cancel_transaction', 'abandon_transaction') THEN 'offpeak_treasury'
                     ELSE 'offpeak_app' END AS who
              FROM pg_proc p
             WHERE p.pronamespace = 'offpeak'::regnamespace AND left(p.proname, 1) <> '_' LOOP

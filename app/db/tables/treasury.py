@@ -235,17 +235,20 @@ chain_transaction = Table(
         postgresql_where=text("state IN ('queued', 'signed', 'mined')"),
     ),
     Index("ix_chain_transaction_subject", "subject"),
+    Index("ix_chain_transaction_purpose", "chain_id", "purpose", "id"),
     one_of("purpose", "withdrawal", "payout", "commit", "refund", "credit", "anchor"),
-    one_of("state", "queued", "signed", "mined", "done", "reverted", "cancelled"),
+    one_of("state", "queued", "signed", "mined", "done", "reverted", "cancelled", "abandoned"),
     CheckConstraint("(nonce IS NULL) = (state IN ('queued', 'cancelled'))", "nonce"),
     CheckConstraint(
-        "(state IN ('mined', 'done', 'reverted')) = (mined_hash IS NOT NULL)"
+        "(state IN ('mined', 'done', 'reverted') AND mined_hash IS NOT NULL"
+        " OR state IN ('queued', 'signed', 'cancelled') AND mined_hash IS NULL OR state = 'abandoned')"
         " AND (mined_hash IS NULL) = (mined_number IS NULL)"
         " AND (mined_hash IS NULL) = (mined_block IS NULL)",
         "mined",
     ),
     CheckConstraint(
-        "(state IN ('done', 'reverted', 'cancelled')) = (ended_at IS NOT NULL)", "ended"
+        "(state IN ('done', 'reverted', 'cancelled', 'abandoned')) = (ended_at IS NOT NULL)",
+        "ended",
     ),
 )
 

@@ -15,7 +15,8 @@ from app.chain.rpc import ChainRpc
 from app.chain.sending import Outgoing, prepare
 from app.db.engine import TREASURY_ROLE, open_database
 from app.kit.errors import DatabaseUnavailable
-from app.treasury.errors import WrongSender
+from app.treasury.abandoning import Abandoning
+from app.treasury.errors import KeyStillSends, WrongSender
 from app.treasury.sender import OPERATOR_PURPOSES, Sender, SenderTerms
 from tests.chain import CHAIN_ID, GUARDIAN, OPERATOR, TEST_KEYS, address_of_key
 from tests.integration.treasury.house import PATIENT, House, house, operator_sender
@@ -208,6 +209,59 @@ async def test_a_nonce_that_a_foreign_transaction_took_is_an_alarm_and_stays(hou
     later = await house.ask(wallet, 2_000_000)  # what comes after it is not held up
     await house.settle(4)
     assert house.withdrawal(later.id).state == "paid"
+    await house.check_books()
+
+
+async def test_what_a_stranger_blocked_is_given_up_on_by_a_person_and_made_anew(
+    house: House,
+) -> None:
+    wallet = await house.new_wallet()
+    asked = await house.ask(wallet, 1_000_000)
+    chain = house.contracts.chain
+    chain.pause_mining()
+    await house.withdrawals().run_once()
+    await house.sender().run_once()
+    [ours] = house.transactions()
+    [attempt] = house.rows("SELECT hash FROM offpeak.chain_attempt")
+    chain.ask("anvil_dropTransaction", "0x" + bytes(attempt.hash).hex())
+    foreign = Outgoing(to=wallet.address, data=b"", value=1)
+    await offer(house.rpc, OPERATOR, foreign, nonce=ours.nonce)
+    chain.mine()
+    chain.resume_mining()
+    abandoning = Abandoning(house.database, house.rpc, chain_id=CHAIN_ID)
+    assert await abandoning.stuck(because="not final") == 0
+    chain.finalize()
+    assert await abandoning.stuck(because="sent by hand") == 1
+    assert await abandoning.stuck(because="sent by hand") == 0
+    await house.settle(4)
+    assert house.withdrawal(asked.id).state == "paid"
+    assert await house.payments(wallet.address) == [1_000_000]
+    assert [row.state for row in house.transactions()] == ["abandoned", "done"]
+    await house.check_books()
+
+
+async def test_a_lost_keys_transactions_are_made_anew_by_the_next_key_and_paid_once(
+    house: House,
+) -> None:
+    wallet = await house.new_wallet()
+    asked = [await house.ask(wallet, amount) for amount in (1_000_000, 2_000_000)]
+    chain = house.contracts.chain
+    chain.pause_mining()
+    await house.withdrawals().run_once()
+    await house.sender().run_once()
+    abandoning = Abandoning(house.database, house.rpc, chain_id=CHAIN_ID)
+    operator = address_of_key(OPERATOR)
+    with pytest.raises(KeyStillSends):
+        await abandoning.of_key(operator, sending=[operator], because="a test")
+    given = await abandoning.of_key(operator, sending=[], because="the key is lost")
+    assert given == 2
+    # they are mined all the same, and the ones that are made anew are refused by the contract
+    await house.withdrawals().run_once()
+    chain.resume_mining()
+    chain.mine()
+    await house.settle(4)
+    assert [house.withdrawal(each.id).state for each in asked] == ["paid", "paid"]
+    assert sorted(await house.payments(wallet.address)) == [1_000_000, 2_000_000]
     await house.check_books()
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
@@ -210,7 +211,7 @@ async def test_the_loop_logs_an_alarm_when_it_comes_and_when_it_goes(
     try:
         async with contracts.chain.rpc() as rpc:
             reader = StatusReader(database, rpc, terms)
-            loop = StatusLoop(reader, TreasuryMetrics(CollectorRegistry()))
+            loop = StatusLoop(reader, database, TreasuryMetrics(CollectorRegistry()))
             with capture_logs() as logs:
                 counts = [await loop.run_once(), await loop.run_once()]
                 contracts.chain.set_gas_money(terms.keys[0], 1)
@@ -222,3 +223,47 @@ async def test_the_loop_logs_an_alarm_when_it_comes_and_when_it_goes(
         ("treasury alarm", "TreasuryGasLow"),
         ("treasury alarm is over", "TreasuryGasLow"),
     ]
+
+
+async def test_tokens_that_the_books_do_not_know_stop_accepting_after_two_rounds(
+    contracts: Contracts, fresh_database_url: str
+) -> None:
+    terms = StatusTerms(chain_id=CHAIN_ID, treasury=contracts.treasury, token=contracts.token)
+    database = open_database(fresh_database_url, pool_size=1)
+    try:
+        async with contracts.chain.rpc() as rpc:
+            contracts.chain.finalize()
+            final = await rpc.block("finalized")
+            assert final is not None
+            with psycopg.connect(fresh_database_url, autocommit=True) as owner:
+                owner.execute(
+                    "INSERT INTO offpeak.chain_cursor VALUES (%s, %s, %s, now())",
+                    (CHAIN_ID, final.number, final.hash),
+                )
+                loop = StatusLoop(
+                    StatusReader(database, rpc, terms),
+                    database,
+                    TreasuryMetrics(CollectorRegistry()),
+                )
+                owner.execute("SELECT offpeak.credit_deposit(gen_random_uuid(), 'x', 'y', 1)")
+                asset = contracts.token
+                wallet = owner.execute(
+                    "SELECT offpeak.open_account('treasury', 'offpeak', %s),"
+                    " offpeak.open_account('wallet', 'x', %s)",
+                    (asset, asset),
+                ).fetchone()
+                assert wallet is not None
+                owner.execute(
+                    "INSERT INTO offpeak.transfer(ref, leg, debit, credit, amount, asset,"
+                    " created_at)"
+                    " VALUES (gen_random_uuid(), 1, %s, %s, 1000, %s, now())",
+                    (*wallet, asset),
+                )
+                found = []
+                for _ in range(2):
+                    await loop.run_once()
+                    halts = owner.execute("SELECT reason FROM offpeak.ledger_halt").fetchall()
+                    found.append([row[0] for row in halts])
+    finally:
+        await database.dispose()
+    assert found == [[], ["treasury: the chain less the books: -0.000001000"]]

@@ -157,11 +157,11 @@ def create_chain_transaction() -> None:
             name=op.f("ck_chain_transaction_nonce"),
         ),
         sa.CheckConstraint(
-            "(state IN ('done', 'reverted', 'cancelled')) = (ended_at IS NOT NULL)",
+            "(state IN ('done', 'reverted', 'cancelled', 'abandoned')) = (ended_at IS NOT NULL)",
             name=op.f("ck_chain_transaction_ended"),
         ),
         sa.CheckConstraint(
-            "(state IN ('mined', 'done', 'reverted')) = (mined_hash IS NOT NULL) AND (mined_hash IS NULL) = (mined_number IS NULL) AND (mined_hash IS NULL) = (mined_block IS NULL)",
+            "(state IN ('mined', 'done', 'reverted') AND mined_hash IS NOT NULL OR state IN ('queued', 'signed', 'cancelled') AND mined_hash IS NULL OR state = 'abandoned') AND (mined_hash IS NULL) = (mined_number IS NULL) AND (mined_hash IS NULL) = (mined_block IS NULL)",
             name=op.f("ck_chain_transaction_mined"),
         ),
         sa.CheckConstraint(
@@ -169,7 +169,7 @@ def create_chain_transaction() -> None:
             name=op.f("ck_chain_transaction_purpose"),
         ),
         sa.CheckConstraint(
-            "state IN ('queued', 'signed', 'mined', 'done', 'reverted', 'cancelled')",
+            "state IN ('queued', 'signed', 'mined', 'done', 'reverted', 'cancelled', 'abandoned')",
             name=op.f("ck_chain_transaction_state"),
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_chain_transaction")),
@@ -185,6 +185,13 @@ def create_chain_transaction() -> None:
         unique=False,
         schema="offpeak",
         postgresql_where=sa.text("state IN ('queued', 'signed', 'mined')"),
+    )
+    op.create_index(
+        "ix_chain_transaction_purpose",
+        "chain_transaction",
+        ["chain_id", "purpose", "id"],
+        unique=False,
+        schema="offpeak",
     )
     op.create_index(
         "ix_chain_transaction_subject",
