@@ -108,7 +108,7 @@ class Watcher:
     _turn: int = field(default=0, init=False)
     """Raised after a round that was no good: another endpoint is read next."""
     _is_doubtful: bool = field(default=False, init=False)
-    """Whether the round under way has failed, or found the endpoint's events not to be all."""
+    """Whether the round under way has failed, or its endpoint does not show all events."""
     _clean: int | None = field(default=None, init=False)
     """A final block up to which this process has stored everything that it was shown."""
     _base: tuple[int, StoredSums] | None = field(default=None, init=False)
@@ -162,7 +162,7 @@ class Watcher:
             await self._book_safe(look)
         whole = read_to >= final and await self._book_final(look)
         await books.cover_receivables(limit=COVERED_AT_ONCE)
-        self._is_doubtful = look.is_doubtful
+        self._is_doubtful = look.is_doubtful or bool(look.unproven)
         return whole
 
     async def _cursor(self, books: WatchRepository, reader: ChainRpc) -> int:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from sqlalchemy import event
 
+from app.chain.calls import publish
 from app.chain.endpoint import RpcLimits
 from app.chain.errors import ChainError
 from app.chain.rpc import ChainRpc, open_rpc
@@ -12,7 +13,8 @@ from app.embedded.anvil import AnvilOptions, EmbeddedAnvil
 from app.embedded.fault_rpc import Fault, FaultRpc
 from app.treasury.errors import ChainMoved, EndpointsDisagree, TreasuryError
 from app.treasury.watcher import Watcher
-from tests.chain import CHAIN_ID
+from ledger.hashing import keccak256
+from tests.chain import ANCHOR, CHAIN_ID
 from tests.integration.treasury.watched import Wallet, Watched, has, house, watched
 
 __all__ = ["house", "watched"]
@@ -128,6 +130,23 @@ async def test_the_cursor_never_passes_a_hidden_event(
     assert await watched.look()
     assert watched.watcher.health.incomplete_rounds == 0
     assert watched.cursor() == watched.chain.height() - 2
+    await watched.check()
+
+
+async def test_an_anchor_that_is_hidden_stops_the_cursor_and_is_kept_when_it_is_shown(
+    watched: Watched, lying: FaultRpc
+) -> None:
+    await some_money(watched)
+    before, root = watched.cursor(), keccak256(b"a log of one entry")
+    await watched.house.act(ANCHOR, watched.house.contracts.anchor, publish(1, root, []))
+    watched.chain.finalize()
+    lying.add(Fault(kind="empty", method=LOGS, count=1))
+    assert not await watched.look()
+    assert watched.cursor() == before
+    assert watched.watcher.health.why.startswith("the last stored anchor is of size 0")
+    assert await watched.look()
+    [row] = watched.books.rows("SELECT size, root FROM offpeak.anchor")
+    assert (row.size, bytes(row.root)) == (1, root)
     await watched.check()
 
 
@@ -302,6 +321,18 @@ async def test_a_crash_after_any_commit_resumes(watched: Watched, fate: str) -> 
         assert watched.money(leaving) == has(4_000_000)
         assert watched.books.net("suspense") == 0
     await watched.check()
+
+
+async def test_a_round_with_nothing_new_asks_little(watched: Watched, lying: FaultRpc) -> None:
+    await some_money(watched)
+    await watched.look()
+    before = len(lying.calls)
+    assert await watched.look()
+    assert len(lying.calls) - before <= 8
+    watched.chain.mine()
+    before = len(lying.calls)
+    assert await watched.look()
+    assert len(lying.calls) - before <= 13
 
 
 async def test_of_two_watchers_at_once_one_acts(watched: Watched) -> None:
