@@ -241,7 +241,8 @@ chain_transaction = Table(
     CheckConstraint("(nonce IS NULL) = (state IN ('queued', 'cancelled'))", "nonce"),
     CheckConstraint(
         "(state IN ('mined', 'done', 'reverted') AND mined_hash IS NOT NULL"
-        " OR state IN ('queued', 'signed', 'cancelled') AND mined_hash IS NULL OR state = 'abandoned')"
+        " OR state IN ('queued', 'signed', 'cancelled') AND mined_hash IS NULL"
+        " OR state = 'abandoned')"
         " AND (mined_hash IS NULL) = (mined_number IS NULL)"
         " AND (mined_hash IS NULL) = (mined_block IS NULL)",
         "mined",
