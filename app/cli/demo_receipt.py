@@ -5,7 +5,6 @@ import json
 import subprocess
 import sys
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 VERIFY_SECONDS = 30
 """Most time that a run of `offpeak-verify` may take."""
-ANCHORS = find_spec("app.receipts.anchoring") is not None
 ANCHOR_SECONDS = 60.0
 BETWEEN_LOOKS_SECONDS = 0.25
 
@@ -80,7 +78,7 @@ def prove_receipt(
         ClientError: the gateway did not give it.
     """
     asyncio.run(seal(settings))
-    node = next(iter(settings.rpc_url_list), None) if ANCHORS else None
+    node = next(iter(settings.rpc_url_list), None)
     raw = client.receipt(job_id) if node is None else anchored_receipt(client, job_id)
     policy, good, bad = (folder / name for name in ("policy.txt", "receipt.json", "tampered.json"))
     policy.write_text(policy_text(client.log_keys(), client.terms))
