@@ -12,6 +12,7 @@ from app.cli.options import UP_FILE
 if TYPE_CHECKING:
     from app.config import Settings
     from app.db.engine import Database
+    from ledger.encoding import Address
 
 SETTINGS_FILE = "settings.env"
 """`offpeak up` keeps the effective settings of its home here, mode 0600."""
@@ -75,3 +76,15 @@ async def reader_database(home: Path) -> "AsyncGenerator[tuple[Database, Setting
         yield database, settings
     finally:
         await database.dispose()
+
+
+def sending_keys(settings: "Settings") -> "list[Address]":
+    """Return the addresses that the settings' keystores name in the clear.
+
+    A signer command's key is known once it has sent something.
+    """
+    from app.client.keystore import keystore_address  # noqa: PLC0415  # --help does without
+
+    files = (settings.operator_keystore, settings.anchor_keystore)
+    found = (keystore_address(path) for path in files if path is not None)
+    return [address for address in found if address is not None]

@@ -24,9 +24,7 @@ from app.cli.treasury_transactions import abandon, transactions
 if TYPE_CHECKING:
     from app.chain.deploy import Deployed, DeployTerms
     from app.cli.onchain import ChainOptions
-    from app.config import Settings
     from app.treasury.status import TreasuryStatus
-    from ledger.encoding import Address
 
 app = typer.Typer(help="The treasury contract, for its operator.", no_args_is_help=True)
 
@@ -254,7 +252,7 @@ def settings_rows(found: "Deployed") -> list[tuple[str, str]]:
 async def read_status(home: Path) -> "TreasuryStatus":
     """Read the books with the settings' database and the chain with their nodes."""
     from app.assembly import chain_of  # noqa: PLC0415  # --help does without
-    from app.cli.server import reader_database  # noqa: PLC0415
+    from app.cli.server import reader_database, sending_keys  # noqa: PLC0415
     from app.treasury.errors import ChainNotConfigured  # noqa: PLC0415
     from app.treasury.parts import status_terms  # noqa: PLC0415
     from app.treasury.status_reader import StatusReader  # noqa: PLC0415
@@ -266,15 +264,3 @@ async def read_status(home: Path) -> "TreasuryStatus":
         async with chain:
             terms = status_terms(settings, sending_keys(settings))
             return await StatusReader(database, chain, terms).read()
-
-
-def sending_keys(settings: "Settings") -> "list[Address]":
-    """Return the addresses that the settings' keystores name in the clear.
-
-    A signer command's key is known once it has sent something.
-    """
-    from app.client.keystore import keystore_address  # noqa: PLC0415  # --help does without
-
-    files = (settings.operator_keystore, settings.anchor_keystore)
-    found = (keystore_address(path) for path in files if path is not None)
-    return [address for address in found if address is not None]

@@ -83,7 +83,7 @@ async def _open_ones(home: Path) -> "list[Transaction]":
 
 
 async def _abandon(home: Path, key: str | None, because: str) -> int:
-    from app.cli.treasury import sending_keys  # noqa: PLC0415  # it imports this module
+    from app.cli.server import sending_keys  # noqa: PLC0415  # --help does without
     from ledger.encoding import parse_address  # noqa: PLC0415  # --help does without
 
     async with _abandoning(home) as (abandoning, settings):
