@@ -122,7 +122,6 @@ STATUS: dict[type[Exception], int] = {
     chain.RpcRefused: 502,
     chain.MalformedAnswer: 502,
     chain.TransactionMalformed: 500,
-    chain.FeesCapped: 503,
     chain.KeyRefused: 500,
     chain.TransactionRefused: 502,
     chain.TransactionReverted: 502,

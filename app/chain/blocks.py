@@ -25,6 +25,14 @@ Topics = Sequence[bytes | None]
 MAX_TOPICS: Final = 4
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class BlockId:
+    """One block of the chain: its number and its hash."""
+
+    number: int
+    hash: bytes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """A block's header; `timestamp` in Unix seconds, `base_fee` in wei per gas."""
@@ -65,7 +73,7 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fees:
+class GasPrices:
     """Wei per gas: `base` of the next block, and the `priority` that recent blocks took."""
 
     base: int
@@ -157,7 +165,7 @@ def parse_receipt(given: object) -> Receipt:
     return found
 
 
-def parse_fees(given: object) -> Fees:
+def parse_fees(given: object) -> GasPrices:
     """What `eth_feeHistory` of a few blocks with the reward of one percentile says.
 
     The priority fee is the median of the blocks' rewards, at least 1 wei.
@@ -175,7 +183,7 @@ def parse_fees(given: object) -> Fees:
     if not bases:
         raise MalformedValue("baseFeePerGas")
     priority = rewards[len(rewards) // 2] if rewards else 0
-    return Fees(base=quantity("baseFeePerGas", bases[-1]), priority=max(priority, 1))
+    return GasPrices(base=quantity("baseFeePerGas", bases[-1]), priority=max(priority, 1))
 
 
 def log_range(first: int, last: int, topics: Topics) -> dict[str, object]:

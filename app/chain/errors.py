@@ -5,7 +5,6 @@
   - RpcRefused          the call was executed and reverted
   - MalformedAnswer     a contract returned something else than its interface says
   - TransactionMalformed
-  - FeesCapped
   - KeyRefused          a key does not open, or signs something else
   - TransactionRefused, TransactionReverted, TransactionPending
 """
@@ -66,18 +65,6 @@ class TransactionMalformed(ChainError):
     """Bytes that should be a signed EIP-1559 transaction of ours are not."""
 
     code = "transaction-malformed"
-
-
-class FeesCapped(ChainError):
-    """Replacing a transaction would take higher fees than allowed; figures are wei per gas."""
-
-    code = "fees-capped"
-    next_step = "wait for lower fees; the transaction stays and is mined when they fall"
-
-    def __init__(self, *, needed: int, limit: int) -> None:
-        super().__init__(f"a fee of {needed} wei per gas is needed, {limit} is the most")
-        self.needed = needed
-        self.limit = limit
 
 
 class KeyRefused(ChainError):

@@ -17,7 +17,7 @@ import httpx
 from app.chain.blocks import (
     Block,
     BlockRef,
-    Fees,
+    GasPrices,
     Log,
     Receipt,
     Topics,
@@ -199,7 +199,7 @@ class ChainRpc:
             "eth_estimateGas", (call.parameter(),), lambda given: quantity("gas", given)
         )
 
-    async def fees(self) -> Fees:
+    async def fees(self) -> GasPrices:
         """The next block's base fee and what recent blocks paid on top."""
         params = (show_quantity(FEE_BLOCKS), "latest", [FEE_PERCENTILE])
         return await self._first("eth_feeHistory", params, parse_fees)

@@ -7,6 +7,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import Final
 
+import rlp
+
 from app.chain.blocks import Receipt
 from app.chain.errors import (
     RpcUnavailable,
@@ -14,10 +16,10 @@ from app.chain.errors import (
     TransactionRefused,
     TransactionReverted,
 )
+from app.chain.fees import first_fees
 from app.chain.keys import ChainKey
-from app.chain.rlp import rlp_encode, rlp_integer
 from app.chain.rpc import CallRequest, ChainRpc
-from app.chain.transaction import SignedTransaction, Transaction, first_fees
+from app.chain.transaction import SignedTransaction, Transaction
 from ledger.encoding import Address
 from ledger.hashing import keccak256
 
@@ -46,15 +48,15 @@ async def prepare(rpc: ChainRpc, sender: Address, outgoing: Outgoing) -> Transac
         to=outgoing.to, data=outgoing.data, sender=sender, value=outgoing.value, gas=None
     )
     gas = await rpc.estimate_gas(call)
-    max_fee, priority_fee = first_fees(await rpc.fees())
+    fees = first_fees(await rpc.fees())
     return Transaction(
         chain_id=await rpc.chain_id(),
         nonce=await rpc.transaction_count(sender, "pending"),
         to=outgoing.to,
         data=outgoing.data,
         gas=gas + gas // GAS_MARGIN,
-        max_fee=max_fee,
-        priority_fee=priority_fee,
+        max_fee=fees.max_fee,
+        priority_fee=fees.priority_fee,
         value=outgoing.value,
     )
 
@@ -97,5 +99,5 @@ async def _receipt(rpc: ChainRpc, transaction: bytes) -> Receipt | None:
 
 def created_address(sender: Address, nonce: int) -> Address:
     """Where a transaction of `sender` creates its contract (yellow paper, section 7)."""
-    named = rlp_encode([bytes.fromhex(sender[2:]), rlp_integer(nonce)])
+    named = rlp.encode([bytes.fromhex(sender[2:]), nonce])
     return Address("0x" + keccak256(named)[12:].hex())

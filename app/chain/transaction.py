@@ -1,21 +1,25 @@
-"""EIP-1559 transactions: fields, bytes, hash, sender, and what may replace what.
+"""EIP-1559 transactions: fields, bytes, hash and sender.
 
-Pure; a key is used in `keys.py`. Source: EIP-1559, EIP-2718 (type 2); the replacement rule is
-geth's default price bump of 10 % with a margin: other nodes ask for 12.5 %.
+Pure; a key is used in `keys.py`, what is offered for gas is decided in `fees.py`. Source: EIP-1559,
+EIP-2718 (type 2). Coding is `rlp`'s, which takes the one canonical form of each value only.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Self
+from dataclasses import dataclass
+from typing import Final, Self, TypeAlias
 
-from app.chain.blocks import Fees
-from app.chain.errors import FeesCapped, TransactionMalformed
+import rlp
+from rlp.exceptions import RLPException
+
+from app.chain.errors import TransactionMalformed
 from app.chain.quantities import show_data, show_quantity
-from app.chain.rlp import Item, MalformedRlp, rlp_decode, rlp_encode, rlp_integer
 from ledger.encoding import Address
 from ledger.errors import BadSignature
 from ledger.hashing import keccak256
 from ledger.signing import recover
+
+Item: TypeAlias = int | bytes | Sequence["Item"]
+"""What RLP encodes; it decodes to byte strings and lists of them."""
 
 TYPE: Final = b"\x02"
 FIELDS: Final = 9
@@ -44,20 +48,20 @@ class Transaction:
     def fields(self) -> list[Item]:
         """The fields in the order of EIP-1559, the access list empty."""
         return [
-            rlp_integer(self.chain_id),
-            rlp_integer(self.nonce),
-            rlp_integer(self.priority_fee),
-            rlp_integer(self.max_fee),
-            rlp_integer(self.gas),
+            self.chain_id,
+            self.nonce,
+            self.priority_fee,
+            self.max_fee,
+            self.gas,
             b"" if self.to is None else bytes.fromhex(self.to[2:]),
-            rlp_integer(self.value),
+            self.value,
             self.data,
             [],
         ]
 
     def digest(self) -> bytes:
         """The 32 bytes that are signed."""
-        return keccak256(TYPE + rlp_encode(self.fields()))
+        return keccak256(TYPE + rlp.encode(self.fields()))
 
     def signed(self, signature: bytes) -> "SignedTransaction":
         """The raw transaction with a signature of 65 bytes, r || s || v, v 27 or 28.
@@ -66,11 +70,11 @@ class Transaction:
             TransactionMalformed: it is not a signature in that form.
         """
         parts: list[Item] = [
-            rlp_integer(signature[64] - _V_OFFSET),
-            rlp_integer(int.from_bytes(signature[:32])),
-            rlp_integer(int.from_bytes(signature[32:64])),
+            signature[64] - _V_OFFSET,
+            int.from_bytes(signature[:32]),
+            int.from_bytes(signature[32:64]),
         ]
-        return SignedTransaction.parse(TYPE + rlp_encode([*self.fields(), *parts]))
+        return SignedTransaction.parse(TYPE + rlp.encode([*self.fields(), *parts]))
 
     def message(self) -> dict[str, object]:
         """The fields as JSON-RPC writes them; what a signer command is given."""
@@ -112,10 +116,10 @@ class SignedTransaction:
         if raw[:1] != TYPE or len(raw) > MAX_RAW_BYTES:
             raise TransactionMalformed("not an EIP-1559 transaction")
         try:
-            parts = rlp_decode(raw[1:])
-        except MalformedRlp as error:
-            raise TransactionMalformed(str(error)) from None
-        if isinstance(parts, bytes) or len(parts) != FIELDS + 3 or parts[8] != []:
+            parts: Item = rlp.decode(raw[1:])
+        except (RLPException, RecursionError):
+            raise TransactionMalformed("not canonical RLP") from None
+        if not isinstance(parts, list) or len(parts) != FIELDS + 3 or parts[8] != []:
             raise TransactionMalformed("other fields")
         transaction = _transaction(parts)
         parity, r, s = (_integer("signature", part, 32) for part in parts[FIELDS:])
@@ -147,32 +151,3 @@ def _integer(what: str, part: Item, most_bytes: int) -> int:
     if not isinstance(part, bytes) or len(part) > most_bytes or part[:1] == b"\0":
         raise TransactionMalformed(what)
     return int.from_bytes(part)
-
-
-def first_fees(fees: Fees) -> tuple[int, int]:
-    """(max fee, priority fee) of a first attempt: two base fees and the usual priority fee.
-
-    The base fee grows by at most 12.5 % a block, so twice of it lasts five full blocks.
-    """
-    return 2 * fees.base + fees.priority, fees.priority
-
-
-def bumped(fee: int) -> int:
-    """The least fee that replaces `fee` everywhere: 12.5 % more, rounded up."""
-    return fee + -(-fee // 8)
-
-
-def replacement(old: Transaction, fees: Fees, *, most_fee: int) -> Transaction:
-    """The transaction that takes the place of `old` at the same nonce, both fees higher.
-
-    Each fee is the higher of `bumped` and what a first attempt would pay now.
-
-    Raises:
-        FeesCapped: `most_fee` (wei per gas) does not allow it.
-    """
-    now_max, now_priority = first_fees(fees)
-    priority = max(bumped(old.priority_fee), now_priority)
-    most = max(bumped(old.max_fee), now_max, priority)
-    if most > most_fee:
-        raise FeesCapped(needed=most, limit=most_fee)
-    return replace(old, max_fee=most, priority_fee=priority)

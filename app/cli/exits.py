@@ -63,7 +63,6 @@ BY_CODE: Final[Mapping[str, Exit]] = {
     "rpc-unavailable": Exit.TRY_LATER,
     "signature-not-checkable": Exit.TRY_LATER,
     "too-many-signature-checks": Exit.TRY_LATER,
-    "fees-capped": Exit.TRY_LATER,
     "final-block-unknown": Exit.TRY_LATER,
     "chain-moved": Exit.TRY_LATER,
     "endpoints-disagree": Exit.TRY_LATER,

@@ -8,6 +8,7 @@ import structlog
 
 from app.chain import transaction as wire
 from app.chain.errors import RpcRefused, RpcUnavailable
+from app.chain.fees import Fees, replacement
 from app.chain.keys import ChainKey
 from app.chain.rpc import CallRequest, ChainRpc
 from app.treasury.errors import WrongSender
@@ -15,7 +16,6 @@ from app.treasury.sight import KeySight, look_at
 from app.treasury.transaction import (
     Attempt,
     Broadcast,
-    Fees,
     Finish,
     Mine,
     NonceTaken,
@@ -31,7 +31,6 @@ from app.treasury.transaction import (
     next_nonce,
     next_step,
     promised_gas,
-    replacement,
 )
 from app.treasury.transaction_repository import WOULD_REVERT, Signed, TransactionRepository
 

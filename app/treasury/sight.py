@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
+from app.chain.blocks import BlockId
 from app.chain.errors import RpcUnavailable
+from app.chain.fees import Fees, capped, first_fees
 from app.chain.rpc import ChainRpc
 from app.treasury.errors import FinalBlockUnknown
-from app.treasury.transaction import Fees, Inclusion, Place, Sight, Transaction
+from app.treasury.transaction import Inclusion, Sight, Transaction
 from ledger.encoding import Address
 
 
@@ -37,19 +39,8 @@ async def look_at_key(rpc: ChainRpc, sender: Address, *, fee_cap: int) -> KeySig
         nonce_latest=max(nonce_latest, nonce_final),  # one URL may lag behind another
         nonce_final=nonce_final,
         final_number=final.number,
-        fees=await fees_now(rpc, cap=fee_cap),
+        fees=capped(first_fees(await rpc.fees()), cap=fee_cap),
     )
-
-
-async def fees_now(rpc: ChainRpc, *, cap: int) -> Fees:
-    """Return what a new transaction offers: room for the base fee to double, at most the cap.
-
-    Raises:
-        RpcUnavailable
-    """
-    found = await rpc.fees()
-    priority = min(found.priority, cap)
-    return Fees(min(2 * found.base + priority, cap), priority)
 
 
 async def look_at(rpc: ChainRpc, tx: Transaction, key: KeySight) -> Sight:
@@ -84,12 +75,12 @@ async def find_inclusion(rpc: ChainRpc, tx: Transaction) -> Inclusion | None:
             continue
         header = await rpc.block(receipt.block_number)
         if header is not None and header.hash == receipt.block_hash:
-            place = Place(receipt.block_number, receipt.block_hash)
+            place = BlockId(receipt.block_number, receipt.block_hash)
             return Inclusion(attempt.hash, place, succeeded=receipt.succeeded)
     return None
 
 
-async def is_gone(rpc: ChainRpc, place: Place) -> bool:
+async def is_gone(rpc: ChainRpc, place: BlockId) -> bool:
     """Return whether a block is proved not to be in the chain.
 
     One URL shows another block at its height, and none shows the block itself.

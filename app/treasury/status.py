@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
+from app.chain.blocks import BlockId
 from ledger.encoding import Address, checksum_address
 from ledger.money import Nano, format_amount
 
@@ -61,18 +62,10 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """A block."""
-
-    number: int
-    hash: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ChainFigures:
     """What the contracts say in the state after one block, in base units."""
 
-    block: Place
+    block: BlockId
     tokens: int
     """What the token's contract says that the treasury holds."""
     liability: int
@@ -152,7 +145,7 @@ class TreasuryStatus:
 
     as_of: datetime
     chain_id: int
-    head: Place
+    head: BlockId
     chain: ChainFigures | None
     books: BookFigures
     senders: Sequence[SenderState]

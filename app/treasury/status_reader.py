@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
-from app.chain.blocks import Block
+from app.chain.blocks import Block, BlockId
 from app.chain.contracts import TokenContract, TreasuryContract
 from app.chain.rpc import ChainRpc
 from app.db.engine import Database
@@ -16,7 +16,6 @@ from app.treasury.status import (
     ChainFigures,
     Kind,
     Pending,
-    Place,
     SenderState,
     TreasuryStatus,
 )
@@ -62,7 +61,7 @@ class StatusReader:
         return TreasuryStatus(
             as_of=scanned.now,
             chain_id=self._terms.chain_id,
-            head=Place(number=head.number, hash=head.hash),
+            head=BlockId(number=head.number, hash=head.hash),
             chain=chain,
             books=books,
             senders=await self._senders(stored),
@@ -81,7 +80,7 @@ class StatusReader:
             scan = Pending(kind=Kind.SCAN, count=behind, since=since)
             return scanned, await repository.books(reached, scan=scan), await repository.senders()
 
-    async def _chain(self, block: Place) -> ChainFigures:
+    async def _chain(self, block: BlockId) -> ChainFigures:
         treasury = TreasuryContract(self._rpc, self._terms.treasury)
         token = TokenContract(self._rpc, self._terms.token)
         tokens, liability, earned, unaccounted, events, paused = await asyncio.gather(

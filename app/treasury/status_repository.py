@@ -7,11 +7,12 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.chain.blocks import BlockId
 from app.db.engine import Database
 from app.treasury.commitment_plan import WalletSpend
 from app.treasury.commitment_repository import CommitmentRepository
 from app.treasury.fee import base_units_up
-from app.treasury.status import BookFigures, Kind, Pending, Place
+from app.treasury.status import BookFigures, Kind, Pending
 from ledger.accounts import HOUSE, AccountKind, account_id
 from ledger.encoding import Address
 from ledger.money import Nano
@@ -92,7 +93,7 @@ class Scanned:
     """The last final block up to which every event is stored, and when that was noted."""
 
     now: datetime
-    block: Place | None
+    block: BlockId | None
     moved_at: datetime | None
 
 
@@ -118,7 +119,7 @@ class StatusRepository:
     async def scanned(self) -> Scanned:
         """Return how far the chain has been read."""
         row = (await self._view.execute(CURSOR, {"chain": self._chain_id})).one()
-        block = None if row.number is None else Place(number=row.number, hash=bytes(row.hash))
+        block = None if row.number is None else BlockId(number=row.number, hash=bytes(row.hash))
         return Scanned(now=row.now, block=block, moved_at=row.moved_at)
 
     async def books(self, block: int, *, scan: Pending) -> BookFigures:

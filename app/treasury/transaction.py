@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
-from app.chain.transaction import bumped
+from app.chain.blocks import BlockId
+from app.chain.fees import Fees, replacement
 from ledger.encoding import Address
 
 
@@ -35,47 +36,6 @@ class Purpose(StrEnum):
     REFUND = "refund"
     CREDIT = "credit"
     ANCHOR = "anchor"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
-    """One block of the chain: its number and its hash."""
-
-    number: int
-    hash: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Fees:
-    """What a transaction offers per unit of gas (EIP-1559), in wei."""
-
-    max_fee: int
-    priority_fee: int
-
-    def __post_init__(self) -> None:
-        assert 0 <= self.priority_fee <= self.max_fee
-
-    def bumped(self) -> "Fees":
-        """Return the least fees that may replace these: both 12.5 % higher, rounded up."""
-        return Fees(bumped(self.max_fee), bumped(self.priority_fee))
-
-
-def replacement(last: Fees, now: Fees, *, cap: int) -> Fees | None:
-    """Return the fees of a replacement, None when the cap leaves no room for one.
-
-    Both fees are at least 12.5 % above the last attempt's and at least what the chain asks now.
-
-    Args:
-        last: Of the latest attempt.
-        now: What a new transaction would offer.
-        cap: The most that is ever offered per unit of gas, in wei.
-    """
-    least = last.bumped()
-    if least.max_fee > cap:
-        return None
-    max_fee = min(max(least.max_fee, now.max_fee), cap)
-    priority = max(least.priority_fee, now.priority_fee)
-    return Fees(max_fee, priority) if priority <= max_fee else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +64,7 @@ class Transaction:
     nonce: int | None
     gas: int | None
     attempts: Sequence[Attempt]
-    mined: Place | None
+    mined: BlockId | None
     mined_hash: bytes | None
     """Which attempt was mined."""
     tries: int
@@ -118,7 +78,7 @@ class Inclusion:
     """A receipt that stands in the chain: the header at its number has its block's hash."""
 
     attempt: bytes
-    block: Place
+    block: BlockId
     succeeded: bool
 
 

@@ -9,16 +9,10 @@ from uuid import UUID
 from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.chain.blocks import BlockId
+from app.chain.fees import Fees
 from app.db.tables import chain_attempt, chain_transaction, ledger_halt
-from app.treasury.transaction import (
-    Attempt,
-    Fees,
-    Inclusion,
-    Place,
-    Purpose,
-    Transaction,
-    TransactionState,
-)
+from app.treasury.transaction import Attempt, Inclusion, Purpose, Transaction, TransactionState
 from ledger.encoding import Address
 
 WOULD_REVERT = "would-revert"
@@ -226,7 +220,7 @@ def _attempt(row: Any) -> Attempt:
 def _transaction(row: Any, attempts: list[Attempt]) -> Transaction:
     mined = None
     if row.mined_number is not None:
-        mined = Place(row.mined_number, bytes(row.mined_block))
+        mined = BlockId(row.mined_number, bytes(row.mined_block))
     return Transaction(
         id=row.id,
         sender=Address(row.sender),

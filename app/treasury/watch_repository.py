@@ -9,10 +9,10 @@ from sqlalchemy import BigInteger, ColumnElement, bindparam, cast, func, select,
 from sqlalchemy.dialects.postgresql import ARRAY, BYTEA, JSONB
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.chain.blocks import BlockId
 from app.db.tables import chain_cursor, chain_event
 from app.treasury.events import NOT_COUNTED, EventKind, LogPlace, SeenEvent
 from app.treasury.fee import nano
-from app.treasury.transaction import Place
 from app.treasury.watching import StoredEvent, StoredSums
 from ledger.encoding import Address
 from ledger.money import Nano
@@ -55,13 +55,13 @@ class WatchRepository:
         self._chain_id = chain_id
         self._asset = asset
 
-    async def cursor(self) -> Place | None:
+    async def cursor(self) -> BlockId | None:
         """Return the last final block up to which every event is stored."""
         query = select(cursor.number, cursor.hash).where(cursor.chain_id == self._chain_id)
         row = (await self._tx.execute(query)).one_or_none()
-        return None if row is None else Place(row.number, bytes(row.hash))
+        return None if row is None else BlockId(row.number, bytes(row.hash))
 
-    async def set_cursor(self, place: Place) -> None:
+    async def set_cursor(self, place: BlockId) -> None:
         """Move the cursor forward; back it does not go."""
         given = {"chain": self._chain_id, "number": place.number, "hash": place.hash}
         await self._tx.execute(SET_CURSOR, given)
@@ -70,7 +70,7 @@ class WatchRepository:
         """Return the stored events of blocks first .. last that are not orphaned."""
         return await self._events(e.state != "orphaned", e.block_number.between(first, last))
 
-    async def blocks_down_from(self, number: int, *, limit: int) -> list[Place]:
+    async def blocks_down_from(self, number: int, *, limit: int) -> list[BlockId]:
         """Return blocks with events up to a height, not orphaned, highest first."""
         query = (
             select(e.block_number, e.block_hash)
@@ -80,7 +80,7 @@ class WatchRepository:
             .limit(limit)
         )
         rows = await self._tx.execute(query)
-        return [Place(row.block_number, bytes(row.block_hash)) for row in rows]
+        return [BlockId(row.block_number, bytes(row.block_hash)) for row in rows]
 
     async def waiting(
         self, *, up_to: int, limit: int, kind: EventKind | None = None

@@ -10,7 +10,7 @@ from typing import Final
 
 import structlog
 
-from app.chain.blocks import Block
+from app.chain.blocks import Block, BlockId
 from app.chain.errors import ChainError
 from app.chain.rpc import ChainRpc
 from app.db.engine import Database
@@ -19,7 +19,6 @@ from app.treasury.errors import TreasuryError
 from app.treasury.events import EventKind, LogPlace, OurContracts
 from app.treasury.scan import chain_sums, event_count, look_out, read_range
 from app.treasury.sight import is_gone
-from app.treasury.transaction import Place
 from app.treasury.watch_repository import WatchRepository
 from app.treasury.watching import (
     NOTHING_STORED,
@@ -211,9 +210,9 @@ class Watcher:
 
         A transfer that was taken for a plain one, since its deposit was hidden, is none.
         """
-        gone: dict[Place, bool] = {}
+        gone: dict[BlockId, bool] = {}
         for event in missing:
-            block = Place(event.place.block_number, event.place.block_hash)
+            block = BlockId(event.place.block_number, event.place.block_hash)
             if event.place not in of_deposits and block not in gone and look.asked < ASKED_AT_ONCE:
                 look.asked += 1
                 gone[block] = await is_gone(self.rpc, block)
@@ -275,7 +274,7 @@ class Watcher:
         if left or len(waiting) == BOOKED_AT_ONCE:
             return False
         if final.number >= look.cursor:
-            await books.set_cursor(Place(final.number, final.hash))
+            await books.set_cursor(BlockId(final.number, final.hash))
             self.health = replace(self.health, cursor=final.number)
             await books.lapse_exits(from_unix_seconds(final.timestamp))
         return True

@@ -1,4 +1,4 @@
-"""Transactions byte for byte as eth-account and rlp make them; and what may replace what."""
+"""Transactions byte for byte as eth-account makes them; nothing else is read as one."""
 
 import pytest
 import rlp
@@ -7,22 +7,15 @@ from eth_account.typed_transactions.typed_transaction import TypedTransaction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.chain.blocks import Fees
-from app.chain.errors import FeesCapped, TransactionMalformed
+from app.chain.errors import TransactionMalformed
 from app.chain.quantities import show_data
-from app.chain.rlp import Item, MalformedRlp, rlp_decode, rlp_encode, rlp_integer
-from app.chain.transaction import (
-    SignedTransaction,
-    Transaction,
-    bumped,
-    first_fees,
-    replacement,
-)
+from app.chain.transaction import FIELDS, SignedTransaction, Transaction
 from ledger.encoding import Address
 from ledger.signing import CURVE_ORDER, SigningKey
 
 KEY = b"\x11" * 31 + b"\x07"
 WEI = st.integers(1, 10**14)
+DATA_FIELD = 7
 
 transactions = st.builds(
     Transaction,
@@ -37,39 +30,10 @@ transactions = st.builds(
     priority_fee=st.integers(0, 10**14),
     value=st.integers(0, 2**128),
 )
-items: st.SearchStrategy[Item] = st.recursive(
-    st.binary(max_size=70), lambda inner: st.lists(inner, max_size=5), max_leaves=12
-)
 
 
 def signed(transaction: Transaction) -> SignedTransaction:
     return transaction.signed(SigningKey(KEY).sign(transaction.digest()))
-
-
-@given(items)
-def test_rlp_is_as_the_reference_library_writes_it(item: Item) -> None:
-    assert rlp_encode(item) == rlp.encode(item)
-    assert rlp_decode(rlp_encode(item)) == item
-
-
-@given(st.binary(max_size=60))
-def test_bytes_that_are_no_canonical_rlp_are_refused(raw: bytes) -> None:
-    try:
-        found = rlp_decode(raw)
-    except MalformedRlp:
-        return
-    assert rlp_encode(found) == raw
-
-
-@pytest.mark.parametrize("raw", ["", "8100", "b800", "b90001", "c101ff", "83aabb", "c3" + "c2" * 2])
-def test_each_other_form_of_a_value_is_refused(raw: str) -> None:
-    with pytest.raises(MalformedRlp):
-        rlp_decode(bytes.fromhex(raw))
-
-
-def test_rlp_that_nests_without_end_is_refused() -> None:
-    with pytest.raises(MalformedRlp):
-        rlp_decode(rlp.encode([[[[[[[[[[]]]]]]]]]]))
 
 
 @given(transactions)
@@ -138,39 +102,43 @@ def test_a_high_s_is_refused_though_it_recovers_the_same_sender() -> None:
         transaction.signed(signature[:32] + high.to_bytes(32) + bytes((parity,)))
 
 
-@given(WEI)
-def test_a_bump_is_at_least_an_eighth_and_never_nothing(fee: int) -> None:
-    assert 8 * bumped(fee) >= 9 * fee
-    assert 8 * (bumped(fee) - 1) < 9 * fee
-    assert bumped(fee) > fee
+@given(transactions, st.binary(min_size=1, max_size=9))
+def test_more_or_fewer_bytes_are_no_transaction(transaction: Transaction, more: bytes) -> None:
+    raw = signed(transaction).raw
+    for wrong in (raw + more, raw[: -len(more)]):
+        with pytest.raises(TransactionMalformed):
+            SignedTransaction.parse(wrong)
 
 
-@given(transactions, WEI, WEI, st.integers(1, 10**15))
-def test_a_replacement_raises_both_fees_by_an_eighth_or_is_refused(
-    old: Transaction, base: int, priority: int, most_fee: int
-) -> None:
-    fees = Fees(base=base, priority=priority)
-    needed = replacement(old, fees, most_fee=1 << 60).max_fee
-    if needed > most_fee:
-        with pytest.raises(FeesCapped) as capped:
-            replacement(old, fees, most_fee=most_fee)
-        assert (capped.value.needed, capped.value.limit) == (needed, most_fee)
-        return
-    new = replacement(old, fees, most_fee=most_fee)
-    assert new.nonce == old.nonce
-    assert (new.to, new.data, new.value, new.gas) == (old.to, old.data, old.value, old.gas)
-    assert 8 * new.max_fee >= 9 * old.max_fee
-    assert 8 * new.priority_fee >= 9 * old.priority_fee
-    assert new.priority_fee <= new.max_fee <= most_fee
-    assert new.max_fee >= first_fees(fees)[0]
+@given(st.binary(max_size=60))
+def test_bytes_of_no_transaction_are_refused_by_their_class(raw: bytes) -> None:
+    with pytest.raises(TransactionMalformed):
+        SignedTransaction.parse(b"\x02" + raw)
 
 
-@given(WEI, WEI)
-def test_a_first_attempt_outlasts_five_full_blocks(base: int, priority: int) -> None:
-    most, tip = first_fees(Fees(base=base, priority=priority))
-    after_five = base * 9**5 // 8**5
-    assert most >= after_five + tip
+@pytest.mark.parametrize("raw", ["", "8100", "b8", "b800", "b90001", "c101ff", "83aabb", "c3c2c2"])
+def test_each_other_form_of_a_value_is_refused(raw: str) -> None:
+    with pytest.raises(TransactionMalformed, match="not canonical RLP"):
+        SignedTransaction.parse(b"\x02" + bytes.fromhex(raw))
 
 
-def test_zero_is_the_empty_string() -> None:
-    assert (rlp_integer(0), rlp_integer(128), rlp_integer(256)) == (b"", b"\x80", b"\x01\x00")
+@pytest.mark.parametrize("place", range(FIELDS + 3))
+def test_a_field_with_a_leading_zero_or_as_a_list_is_refused(place: int) -> None:
+    whole = Transaction(
+        chain_id=1, nonce=1, to=None, data=b"", gas=21_000, max_fee=7, priority_fee=1, value=1
+    )
+    for other in (b"\x00\x01", [b"\x01"]):
+        parts = rlp.decode(signed(whole).raw[1:])
+        if place == DATA_FIELD and isinstance(other, bytes):
+            continue
+        parts[place] = other
+        with pytest.raises(TransactionMalformed):
+            SignedTransaction.parse(b"\x02" + rlp.encode(parts))
+
+
+def test_lists_that_nest_without_end_are_refused() -> None:
+    nested = b"\xc0"
+    while len(nested) < 20_000:
+        nested = rlp.codec.length_prefix(len(nested), 0xC0) + nested
+    with pytest.raises(TransactionMalformed):
+        SignedTransaction.parse(b"\x02" + nested)

@@ -7,15 +7,15 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.chain.blocks import BlockId
+from app.chain.fees import Fees
 from app.treasury.transaction import (
     Attempt,
     Broadcast,
-    Fees,
     Finish,
     Inclusion,
     Mine,
     NonceTaken,
-    Place,
     Purpose,
     Replace,
     Rules,
@@ -29,7 +29,6 @@ from app.treasury.transaction import (
     next_nonce,
     next_step,
     promised_gas,
-    replacement,
 )
 from ledger.encoding import Address
 
@@ -42,7 +41,7 @@ GWEI = 10**9
 
 wei = st.integers(min_value=0, max_value=10**13)
 fees = st.builds(lambda a, b: Fees(max(a, b), min(a, b)), wei, wei)
-blocks = st.builds(Place, st.integers(0, 50), st.binary(min_size=32, max_size=32))
+blocks = st.builds(BlockId, st.integers(0, 50), st.binary(min_size=32, max_size=32))
 
 
 def attempt(number: int = 0, *, age: int = 0, taken: bool = True) -> Attempt:
@@ -56,7 +55,7 @@ def attempt(number: int = 0, *, age: int = 0, taken: bool = True) -> Attempt:
     )
 
 
-def transaction(*attempts: Attempt, nonce: int = 7, mined: Place | None = None) -> Transaction:
+def transaction(*attempts: Attempt, nonce: int = 7, mined: BlockId | None = None) -> Transaction:
     return Transaction(
         id=UUID(int=1),
         sender=SENDER,
@@ -150,24 +149,6 @@ def test_a_replacement_is_made_only_while_its_nonce_is_next_and_it_has_waited(
         assert step.fees.priority_fee >= last.fees.bumped().priority_fee
 
 
-@given(fees, fees, st.integers(0, 10**13))
-def test_a_replacement_pays_an_eighth_more_on_both_fees_and_never_above_the_cap(
-    last: Fees, now: Fees, cap: int
-) -> None:
-    found = replacement(last, now, cap=cap)
-    if found is None:
-        return
-    assert found.max_fee * 8 >= last.max_fee * 9
-    assert found.priority_fee * 8 >= last.priority_fee * 9
-    assert found.priority_fee <= found.max_fee <= cap
-
-
-@given(fees, st.integers(0, 10**13))
-def test_a_replacement_is_refused_only_where_the_cap_leaves_no_room(last: Fees, cap: int) -> None:
-    found = replacement(last, last, cap=cap)
-    assert (found is None) == (last.bumped().max_fee > cap)
-
-
 def test_a_signed_one_that_no_node_took_is_sent_first() -> None:
     fresh = attempt(taken=False, age=1_000)
     assert next_step(transaction(fresh), NOTHING, rules=RULES, now=NOW) == Broadcast(fresh)
@@ -199,7 +180,7 @@ def test_a_used_nonce_without_a_receipt_is_a_wait_until_it_is_final() -> None:
 
 def test_a_receipt_is_noted_then_ends_it_when_its_block_is_final() -> None:
     first, second = attempt(0), attempt(1)
-    place = Place(11, b"b" * 32)
+    place = BlockId(11, b"b" * 32)
     seen = replace(NOTHING, inclusion=Inclusion(first.hash, place, True), nonce_latest=8)
     tx = transaction(first, second)
     assert next_step(tx, seen, rules=RULES, now=NOW) == Mine(seen.inclusion)  # type: ignore[arg-type]
@@ -211,17 +192,17 @@ def test_a_receipt_is_noted_then_ends_it_when_its_block_is_final() -> None:
 
 def test_a_mined_one_in_another_block_or_attempt_goes_back_first() -> None:
     first, second = attempt(0), attempt(1)
-    mined = transaction(first, second, mined=Place(9, b"a" * 32))
+    mined = transaction(first, second, mined=BlockId(9, b"a" * 32))
     for inclusion in (
-        Inclusion(first.hash, Place(9, b"b" * 32), True),
-        Inclusion(second.hash, Place(9, b"a" * 32), True),
+        Inclusion(first.hash, BlockId(9, b"b" * 32), True),
+        Inclusion(second.hash, BlockId(9, b"a" * 32), True),
     ):
         sight = replace(NOTHING, inclusion=inclusion)
         assert next_step(mined, sight, rules=RULES, now=NOW) == Unmine()
 
 
 def test_a_mined_one_whose_receipt_is_missing_waits_until_its_block_is_proved_gone() -> None:
-    mined = transaction(attempt(0), mined=Place(9, b"a" * 32))
+    mined = transaction(attempt(0), mined=BlockId(9, b"a" * 32))
     assert next_step(mined, NOTHING, rules=RULES, now=NOW) == Wait()
     gone = replace(NOTHING, replaced_block=True)
     assert next_step(mined, gone, rules=RULES, now=NOW) == Unmine()
