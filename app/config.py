@@ -330,10 +330,9 @@ class Settings(BaseSettings):
             problems += rules.chain_key_problems(key, *held)
         if not rules.is_log_origin(self.log_origin):
             problems.append("log_origin must be one word without + or control characters")
-        if self.wait_default_seconds > self.wait_max_seconds:
-            problems.append("wait_default_seconds is above wait_max_seconds")
-        if self.run_seconds_min > self.run_seconds_max:
-            problems.append("run_seconds_min is above run_seconds_max")
+        for low, high in rules.ORDERED:
+            if getattr(self, low) > getattr(self, high):
+                problems.append(f"{low} is above {high}")
         if self.environment == "production":
             problems.extend(self._production_problems())
         if problems:
@@ -343,7 +342,7 @@ class Settings(BaseSettings):
     def _production_problems(self) -> Iterator[str]:
         for name in rules.SECRET_FILES:
             yield from rules.production_key_problems(name, getattr(self, name))
-        for name in ("token_address", "treasury_address", "receipt_anchor_address"):
+        for name in rules.CONTRACT_ADDRESSES:
             if rules.is_placeholder_address(getattr(self, name)):
                 yield f"{name} is a placeholder"
         if self.log_origin == rules.DEVELOPMENT_ORIGIN:
@@ -367,7 +366,7 @@ class Settings(BaseSettings):
     def treasury_url(self) -> str:
         """Where the treasury's loops connect."""
         held = self.treasury_database_url
-        return held.get_secret_value() if held is not None else self.operator_url
+        return self.operator_url if held is None else held.get_secret_value()
 
     @property
     def rpc_url_list(self) -> list[str]:
@@ -396,7 +395,6 @@ class Settings(BaseSettings):
 
     def described(self) -> dict[str, str]:
         """Return every setting as text with secrets hidden, for `offpeak check`."""
-        shown = {
-            name: rules.described_value(getattr(self, name)) for name in type(self).model_fields
-        }
+        names = type(self).model_fields
+        shown = {name: rules.described_value(getattr(self, name)) for name in names}
         return shown | {"rpc_urls": rules.described_hosts(self.rpc_url_list)}

@@ -12,8 +12,11 @@ from pydantic import SecretStr
 
 SECRET_FILES = ("signing_key", "content_key", "checkpoint_key")
 """Secrets that may be given as a file."""
+CONTRACT_ADDRESSES = ("token_address", "treasury_address", "receipt_anchor_address")
 GATEWAY_KEYS = ("signing_key", "content_key")
 """What every process of production needs; only the worker may hold the checkpoint key."""
+ORDERED = (("wait_default_seconds", "wait_max_seconds"), ("run_seconds_min", "run_seconds_max"))
+"""Settings of which the first is at most the second."""
 DEVELOPMENT_ORIGIN = "localhost/offpeak-receipts"
 DEVELOPMENT_CHAIN_IDS = frozenset({1_337, 31_337})
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -16,6 +16,10 @@ Nano = NewType("Nano", int)
 ZERO: Final = Nano(0)
 DECIMALS: Final = 9
 NANO_PER_TOKEN: Final = 10**DECIMALS
+NANO_PER_BASE_UNIT: Final = 1_000
+"""The token has 6 decimals (USDC), nano 9."""
+WEI_PER_COIN: Final = 10**18
+"""A native coin, which pays for gas, has 18 decimals; it is never in the ledger."""
 MAX_NANO: Final = 2**63 - 1
 """The most a Postgres bigint holds: about 9.2e9 tokens."""
 RATE_UNIT: Final = 10**6

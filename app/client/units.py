@@ -1,13 +1,9 @@
 """Base units of the token, which the chain counts, and the decimal numbers that people read."""
 
 from decimal import Decimal
-from typing import Final
 
 from app.client.errors import NotBaseUnits
-from ledger.money import Nano, format_amount
-
-NANO_PER_BASE: Final = 1_000
-_WEI: Final = 10**18
+from ledger.money import NANO_PER_BASE_UNIT, WEI_PER_COIN, Nano, format_amount
 
 
 def base_units(amount: Nano) -> int:
@@ -16,16 +12,16 @@ def base_units(amount: Nano) -> int:
     Raises:
         NotBaseUnits: it is finer than the token, or not above zero.
     """
-    if amount <= 0 or amount % NANO_PER_BASE:
+    if amount <= 0 or amount % NANO_PER_BASE_UNIT:
         raise NotBaseUnits(format_amount(amount))
-    return amount // NANO_PER_BASE
+    return amount // NANO_PER_BASE_UNIT
 
 
 def token_text(base: int) -> str:
     """Return base units as a decimal number of tokens."""
-    return format_amount(Nano(base * NANO_PER_BASE))
+    return format_amount(Nano(base * NANO_PER_BASE_UNIT))
 
 
 def coin_text(wei: int) -> str:
     """Return wei as a decimal number of native coins, without trailing zeros."""
-    return f"{(Decimal(wei) / _WEI).quantize(Decimal(1) / 10**12).normalize():f}"
+    return f"{(Decimal(wei) / WEI_PER_COIN).quantize(Decimal(1) / 10**12).normalize():f}"

@@ -8,11 +8,11 @@ from app.client.chain_errors import FeeAbove, StillWaiting, TermsDiffer, Withdra
 from app.client.client import Client
 from app.client.errors import WrongChain
 from app.client.terms import Terms
-from app.client.units import NANO_PER_BASE, base_units
+from app.client.units import base_units
 from app.treasury.schemas import TreasuryOut, WithdrawalOut
 from ledger.authorization import Withdrawal
 from ledger.encoding import parse_address
-from ledger.money import Nano, parse_amount
+from ledger.money import NANO_PER_BASE_UNIT, Nano, parse_amount
 
 VALID_SECONDS: Final = 6 * 3_600
 """How long the gateway may try; not paid by then, the money is available again."""
@@ -31,12 +31,12 @@ class WithdrawalPlan:
     @property
     def amount(self) -> Nano:
         """What leaves the balance."""
-        return Nano(self.message.amount * NANO_PER_BASE)
+        return Nano(self.message.amount * NANO_PER_BASE_UNIT)
 
     @property
     def most_fee(self) -> Nano:
         """The most that is kept of it for gas."""
-        return Nano(self.message.max_fee * NANO_PER_BASE)
+        return Nano(self.message.max_fee * NANO_PER_BASE_UNIT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,19 +70,20 @@ def plan_withdrawal(
     amount = wish.amount
     if amount is None:
         available = parse_amount(client.balance().available)
-        amount = Nano(available - available % NANO_PER_BASE)
+        amount = Nano(available - available % NANO_PER_BASE_UNIT)
     base = base_units(amount)
     limit = _fee_limit(fee) if wish.max_fee is None else wish.max_fee
     if fee > limit:
         raise FeeAbove(fee=fee, limit=limit)
-    limit = Nano(min(limit, amount - NANO_PER_BASE))  # the contract takes no fee that eats it all
+    # the contract takes no fee that eats it all
+    limit = Nano(min(limit, amount - NANO_PER_BASE_UNIT))
     if fee > limit:
         raise FeeAbove(fee=fee, limit=amount)
     message = Withdrawal(
         payer=client.wallet.address,
         token=client.terms.token,
         amount=base,
-        max_fee=limit // NANO_PER_BASE,
+        max_fee=limit // NANO_PER_BASE_UNIT,
         nonce=nonce,
         deadline=now + VALID_SECONDS,
     )
@@ -136,4 +137,4 @@ def wait_until_paid(
 
 def _fee_limit(fee: Nano) -> Nano:
     room = -(-fee * FEE_ROOM_PERCENT // 100)
-    return Nano(-(-(fee + room) // NANO_PER_BASE) * NANO_PER_BASE)
+    return Nano(-(-(fee + room) // NANO_PER_BASE_UNIT) * NANO_PER_BASE_UNIT)

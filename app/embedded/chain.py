@@ -29,13 +29,13 @@ from app.embedded.mining import Mining
 from app.embedded.weights import Say
 from app.kit.clock import utc_now
 from ledger.encoding import Address, checksum_address, parse_address
+from ledger.money import WEI_PER_COIN
 from ledger.signing import SigningKey
 
 CHAIN_FILE: Final = "chain.json"
 ROLES: Final = ("admin", "operator", "guardian", "anchor")
 KEYS_FOLDER: Final = "keys"
 PASSWORD_FILE: Final = "password"  # noqa: S105  # a file's name
-COIN: Final = 10**18
 GAS_COINS: Final = 10
 EXIT_DELAY_SECONDS: Final = 3_600
 COMMIT_SECONDS: Final = 30
@@ -212,7 +212,7 @@ def role_key(home: DevelopmentHome, role: str) -> bytes:
 
 def give_coins(url: str, address: Address) -> None:
     """Give an address native coins, which a development chain can."""
-    ask_chain(url, "anvil_setBalance", (address, hex(GAS_COINS * COIN)))
+    ask_chain(url, "anvil_setBalance", (address, hex(GAS_COINS * WEI_PER_COIN)))
 
 
 def _deployed(home: DevelopmentHome, url: str) -> Deployed:

@@ -1,7 +1,5 @@
 """Prometheus metrics of one process. No label names a wallet or a job."""
 
-from collections.abc import Callable
-
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
@@ -51,11 +49,6 @@ class Metrics:
             ("release", "region"),
             registry=self.registry,
         )
-
-    def watch_queue(self, name: str, length: Callable[[], int]) -> None:
-        """Show a queue's length, read when scraped."""
-        gauge = Gauge(f"offpeak_{name}_queue_length", "Items waiting.", registry=self.registry)
-        gauge.set_function(length)
 
     def exposition(self) -> bytes:
         """Return the text form that Prometheus scrapes."""

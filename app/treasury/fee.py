@@ -1,13 +1,9 @@
 """What relaying a withdrawal costs its wallet, in base units of the token."""
 
-from dataclasses import dataclass
 from typing import Final
 
-from ledger.money import NANO_PER_TOKEN, Nano
+from ledger.money import NANO_PER_BASE_UNIT, WEI_PER_COIN, Nano
 
-NANO_PER_BASE_UNIT: Final = 1_000
-"""USDC has 6 decimals, nano 9."""
-WEI_PER_COIN: Final = 10**18
 WITHDRAW_GAS: Final = 150_000
 """Gas that the fee is reckoned with; a test compares it with what a withdrawal takes."""
 
@@ -39,15 +35,3 @@ def base_units_down(amount: Nano) -> int:
 def nano(base_units: int) -> Nano:
     """Return base units as nano."""
     return Nano(base_units * NANO_PER_BASE_UNIT)
-
-
-@dataclass(frozen=True, slots=True)
-class FeeNow:
-    """The fee of a withdrawal that is asked for now."""
-
-    base_units: int
-    gas_price: int
-    """In wei, that it follows from."""
-
-
-assert NANO_PER_TOKEN % NANO_PER_BASE_UNIT == 0

@@ -1,13 +1,10 @@
 """The treasury's gauges, set from a status; no label names a wallet, base units where money."""
 
-from typing import Final
-
 from prometheus_client import CollectorRegistry, Gauge
 
 from app.treasury.status import TreasuryStatus
 from app.treasury.watcher import WatcherHealth
-
-WEI: Final = 10**18
+from ledger.money import WEI_PER_COIN
 
 
 class TreasuryMetrics:
@@ -71,8 +68,8 @@ class TreasuryMetrics:
             self.age.labels(pending.kind).set(pending.age(status.as_of).total_seconds())
         for sender in status.senders:
             self.nonce_gap.labels(sender.address).set(sender.nonce_gap)
-            self.gas.labels(sender.address).set(sender.balance_wei / WEI)
-            self.gas_needed.labels(sender.address).set(sender.needed_wei / WEI)
+            self.gas.labels(sender.address).set(sender.balance_wei / WEI_PER_COIN)
+            self.gas_needed.labels(sender.address).set(sender.needed_wei / WEI_PER_COIN)
         self.alarms.clear()
         for alarm in status.alarms():
             self.alarms.labels(alarm.name).inc()

@@ -35,9 +35,8 @@ POOL_SIZE = 16
 
 def treasury_database_of(settings: Settings) -> Database:
     """Return a lazy pool under the treasury's role."""
-    given = settings.treasury_database_url
     return open_database(
-        settings.operator_url if given is None else given.get_secret_value(),
+        settings.treasury_url,
         pool_size=POOL_SIZE,
         role=TREASURY_ROLE,
         limits=DatabaseLimits(

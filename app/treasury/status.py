@@ -12,9 +12,7 @@ from typing import Final
 
 from app.chain.blocks import BlockId
 from ledger.encoding import Address, checksum_address
-from ledger.money import Nano, format_amount
-
-NANO_PER_BASE: Final = 1_000
+from ledger.money import NANO_PER_BASE_UNIT, Nano, format_amount
 
 
 class Kind(StrEnum):
@@ -104,7 +102,7 @@ class BookFigures:
     @property
     def tokens_at_block_nano(self) -> int:
         """What the chain must hold at the block by our books, in nano."""
-        return self.tokens_nano + (self.late - self.early) * NANO_PER_BASE
+        return self.tokens_nano + (self.late - self.early) * NANO_PER_BASE_UNIT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +155,7 @@ class TreasuryStatus:
         """Tokens on chain less tokens by our books at the block, in nano; 0 when they agree."""
         if self.chain is None:
             return 0
-        return self.chain.tokens * NANO_PER_BASE - self.books.tokens_at_block_nano
+        return self.chain.tokens * NANO_PER_BASE_UNIT - self.books.tokens_at_block_nano
 
     @property
     def events_differ(self) -> int:

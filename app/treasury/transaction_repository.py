@@ -101,12 +101,6 @@ class TransactionRepository:
         is_open = t.state.in_(("queued", "signed", "mined"))
         return await self._transactions(is_open, order=t.id, limit=OPEN_LIMIT)
 
-    async def of_subject(self, purpose: Purpose, subject: UUID) -> list[Transaction]:
-        """Return every transaction for one subject, oldest first."""
-        return await self._transactions(
-            t.purpose == purpose.value, t.subject == subject, order=t.id, limit=OPEN_LIMIT
-        )
-
     async def strangers(self, purposes: Sequence[Purpose], *, sender: Address) -> int:
         """Return how many open transactions of these purposes belong to another sender."""
         query = select(func.count()).where(

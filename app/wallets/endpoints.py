@@ -9,7 +9,6 @@ from app.wallets.read_access import ReadGate
 from app.wallets.schemas import BalanceOut
 from app.wallets.service import WalletService
 from app.wallets.view import balance_out
-from ledger.encoding import Domain
 
 router = APIRouter(prefix="/v1", tags=["wallets"])
 
@@ -27,13 +26,6 @@ def wallet_service(request: Request) -> WalletService:
     service = request.app.state.wallets
     assert isinstance(service, WalletService)
     return service
-
-
-def authorization_domain_of(request: Request) -> Domain:
-    """Return the domain that wallets sign under."""
-    domain = request.app.state.domain
-    assert isinstance(domain, Domain)
-    return domain
 
 
 def read_gate(request: Request) -> ReadGate:

@@ -27,11 +27,10 @@ from app.wallets.balance import (
     depths,
 )
 from ledger.encoding import Address
-from ledger.money import ZERO, Nano
+from ledger.money import NANO_PER_BASE_UNIT, ZERO, Nano
 
 SHOWN: Final = 50
 """Most items of a kind that are listed; sums hold all."""
-NANO_PER_BASE: Final = 1_000
 
 MINED = ("mined", "done")
 
@@ -251,4 +250,4 @@ def _total(column: ColumnElement[int]) -> ColumnElement[int]:
 
 def _nano(base: object) -> Nano:
     """Return base units of the token, as the database gives them, as nano."""
-    return Nano(int(str(base)) * NANO_PER_BASE)
+    return Nano(int(str(base)) * NANO_PER_BASE_UNIT)
