@@ -15,7 +15,7 @@ from app.cli.output import Output
 if TYPE_CHECKING:
     from app.config import Settings
     from app.treasury.abandoning import Abandoning
-    from app.treasury.transaction import Transaction
+    from app.treasury.transaction import StoredTransaction
 
 Because = Annotated[str, typer.Option(help="Why; kept with each transaction.")]
 Key = Annotated[
@@ -62,7 +62,7 @@ def abandon(
     Output(as_json=as_json).rows({"abandoned": count}, rows)
 
 
-def document(tx: "Transaction") -> dict[str, object]:
+def document(tx: "StoredTransaction") -> dict[str, object]:
     """Return a transaction as JSON."""
     return {
         "id": str(tx.id),
@@ -77,7 +77,7 @@ def document(tx: "Transaction") -> dict[str, object]:
     }
 
 
-async def _open_ones(home: Path) -> "list[Transaction]":
+async def _open_ones(home: Path) -> "list[StoredTransaction]":
     async with _abandoning(home) as (abandoning, _):
         return await abandoning.open_ones()
 

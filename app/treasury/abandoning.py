@@ -10,7 +10,7 @@ from collections.abc import Collection
 from app.chain.rpc import ChainRpc
 from app.db.engine import Database
 from app.treasury.errors import FinalBlockUnknown, KeyStillSends
-from app.treasury.transaction import Transaction
+from app.treasury.transaction import StoredTransaction
 from app.treasury.transaction_repository import TransactionRepository
 from ledger.encoding import Address
 
@@ -23,7 +23,7 @@ class Abandoning:
         self._rpc = rpc
         self._chain_id = chain_id
 
-    async def open_ones(self) -> list[Transaction]:
+    async def open_ones(self) -> list[StoredTransaction]:
         """Return the transactions that have not ended, oldest first."""
         async with self._database.transaction() as tx:
             return await TransactionRepository(tx, chain_id=self._chain_id).open_ones()
@@ -64,7 +64,7 @@ class Abandoning:
                 found.append(tx)
         return await self._abandon(found, because)
 
-    async def _abandon(self, found: list[Transaction], because: str) -> int:
+    async def _abandon(self, found: list[StoredTransaction], because: str) -> int:
         count = 0
         for each in found:
             async with self._database.transaction() as tx:

@@ -6,11 +6,11 @@ from typing import Final
 
 import structlog
 
-from app.chain import transaction as wire
 from app.chain.errors import RpcRefused, RpcUnavailable
 from app.chain.fees import Fees, replacement
 from app.chain.keys import ChainKey
 from app.chain.rpc import CallRequest, ChainRpc
+from app.chain.transaction import Transaction
 from app.treasury.errors import WrongSender
 from app.treasury.sight import KeySight, look_at
 from app.treasury.transaction import (
@@ -22,7 +22,7 @@ from app.treasury.transaction import (
     Purpose,
     Replace,
     Rules,
-    Transaction,
+    StoredTransaction,
     TransactionState,
     Unmine,
     Wait,
@@ -84,7 +84,7 @@ class Passage:
 
     # --- what owns a nonce ----------------------------------------------------------------------
 
-    async def follow(self, waiting: Sequence[Transaction]) -> None:
+    async def follow(self, waiting: Sequence[StoredTransaction]) -> None:
         """Move each transaction that owns a nonce one step, in order of nonces."""
         owned = [tx.nonce for tx in waiting if tx.nonce is not None]
         self.work.missing = len(missing_nonces(owned, self.key.nonce_latest))
@@ -93,7 +93,7 @@ class Passage:
         for tx in waiting:
             await self._step(tx)
 
-    async def _step(self, tx: Transaction) -> None:
+    async def _step(self, tx: StoredTransaction) -> None:
         sight = await look_at(self.rpc, tx, self.key)
         match next_step(tx, sight, rules=self.rules, now=await self.stored.now()):
             case Mine(inclusion):
@@ -113,7 +113,7 @@ class Passage:
             case Wait():
                 pass
 
-    async def _finish(self, tx: Transaction, *, succeeded: bool) -> None:
+    async def _finish(self, tx: StoredTransaction, *, succeeded: bool) -> None:
         self.work.ended += 1
         if succeeded:
             await self.stored.finish(tx, TransactionState.DONE, None)
@@ -124,14 +124,14 @@ class Passage:
         await self.stored.finish(tx, TransactionState.REVERTED, reason)
         log.error("a transaction reverted", transaction=str(tx.id), reason=reason)
 
-    async def _broadcast(self, tx: Transaction, attempt: Attempt) -> None:
+    async def _broadcast(self, tx: StoredTransaction, attempt: Attempt) -> None:
         outcome = await self._offer(tx, attempt.hash, attempt.raw)
         if outcome == "underpriced":
             fees = replacement(attempt.fees, self.key.fees, cap=self.rules.fee_cap)
             if fees is not None:
                 await self._replace(tx, fees)
 
-    async def _replace(self, tx: Transaction, fees: Fees) -> None:
+    async def _replace(self, tx: StoredTransaction, fees: Fees) -> None:
         """Sign the same call at the same nonce with higher fees, store it, and send it."""
         assert tx.nonce is not None
         assert tx.gas is not None
@@ -141,7 +141,7 @@ class Passage:
             log.info("a transaction is replaced", transaction=str(tx.id), max_fee=fees.max_fee)
             await self._offer(tx, signed.hash, signed.raw)
 
-    async def _offer(self, tx: Transaction, attempt_hash: bytes, raw: bytes) -> str:
+    async def _offer(self, tx: StoredTransaction, attempt_hash: bytes, raw: bytes) -> str:
         """Hand a stored form to the nodes and return their word; no answer says nothing."""
         try:
             sent = await self.rpc.send_raw(raw)
@@ -159,7 +159,7 @@ class Passage:
 
     # --- what is queued -------------------------------------------------------------------------
 
-    async def send(self, queued: Sequence[Transaction]) -> None:
+    async def send(self, queued: Sequence[StoredTransaction]) -> None:
         """Sign and send what would succeed now, oldest first; the rest is postponed."""
         for tx in queued:
             waiting = await self.stored.on_the_way(self.signer.address)
@@ -173,7 +173,7 @@ class Passage:
                 return
             await self._send_one(tx, gas)
 
-    async def _simulated(self, tx: Transaction) -> int | None:
+    async def _simulated(self, tx: StoredTransaction) -> int | None:
         """Return the gas limit for a call that would succeed now; else postpone it."""
         refused = await self._refusal(tx)
         if refused is None:
@@ -193,7 +193,7 @@ class Passage:
         log.warning("a transaction would revert", transaction=str(tx.id), reason=refused)
         return None
 
-    async def _is_short(self, tx: Transaction, gas: int, promised: int) -> bool:
+    async def _is_short(self, tx: StoredTransaction, gas: int, promised: int) -> bool:
         balance = await self.rpc.balance(self.signer.address)
         missing = gas_shortfall(balance=balance, promised=promised, gas=gas, fees=self.key.fees)
         if missing == 0:
@@ -205,7 +205,7 @@ class Passage:
         log.error("out of gas money", sender=self.signer.address, missing_wei=missing)
         return True
 
-    async def _send_one(self, tx: Transaction, gas: int) -> None:
+    async def _send_one(self, tx: StoredTransaction, gas: int) -> None:
         last = await self.stored.last_nonce(self.signer.address)
         nonce = next_nonce(last, self.key.nonce_latest)
         signed = await self._sign(tx, nonce=nonce, gas=gas, fees=self.key.fees)
@@ -215,9 +215,9 @@ class Passage:
 
     # --- parts ----------------------------------------------------------------------------------
 
-    async def _sign(self, tx: Transaction, *, nonce: int, gas: int, fees: Fees) -> Signed:
+    async def _sign(self, tx: StoredTransaction, *, nonce: int, gas: int, fees: Fees) -> Signed:
         """Return a signed form; only what this key signed is ever stored."""
-        unsigned = wire.Transaction(
+        unsigned = Transaction(
             chain_id=self.chain_id,
             nonce=nonce,
             to=tx.to,
@@ -231,7 +231,7 @@ class Passage:
             raise WrongSender(count=1, sender=signed.sender)
         return Signed(hash=signed.hash, raw=signed.raw, fees=fees)
 
-    async def _refusal(self, tx: Transaction, block: bytes | None = None) -> str | None:
+    async def _refusal(self, tx: StoredTransaction, block: bytes | None = None) -> str | None:
         """Return why a call reverts, at the latest block or at one; None when it does not."""
         try:
             await self.rpc.call(self._call(tx), block or "latest")
@@ -239,10 +239,10 @@ class Passage:
             return error.name or str(error)
         return None
 
-    def _call(self, tx: Transaction) -> CallRequest:
+    def _call(self, tx: StoredTransaction) -> CallRequest:
         return CallRequest(to=tx.to, data=tx.data, sender=self.signer.address)
 
-    async def _note(self, tx: Transaction, reason: str) -> None:
+    async def _note(self, tx: StoredTransaction, reason: str) -> None:
         """Store and log why a transaction that owns a nonce does not move; it keeps its place."""
         await self.stored.postpone(tx, reason, await self.stored.now())
         log.error("a transaction does not move", transaction=str(tx.id), reason=reason)

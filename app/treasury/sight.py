@@ -7,7 +7,7 @@ from app.chain.errors import RpcUnavailable
 from app.chain.fees import Fees, capped, first_fees
 from app.chain.rpc import ChainRpc
 from app.treasury.errors import FinalBlockUnknown
-from app.treasury.transaction import Inclusion, Sight, Transaction
+from app.treasury.transaction import Inclusion, Sight, StoredTransaction
 from ledger.encoding import Address
 
 
@@ -43,7 +43,7 @@ async def look_at_key(rpc: ChainRpc, sender: Address, *, fee_cap: int) -> KeySig
     )
 
 
-async def look_at(rpc: ChainRpc, tx: Transaction, key: KeySight) -> Sight:
+async def look_at(rpc: ChainRpc, tx: StoredTransaction, key: KeySight) -> Sight:
     """Return what the chain shows of a transaction.
 
     Raises:
@@ -63,7 +63,7 @@ async def look_at(rpc: ChainRpc, tx: Transaction, key: KeySight) -> Sight:
     )
 
 
-async def find_inclusion(rpc: ChainRpc, tx: Transaction) -> Inclusion | None:
+async def find_inclusion(rpc: ChainRpc, tx: StoredTransaction) -> Inclusion | None:
     """Return the receipt of any attempt whose block is the one at its height, newest first.
 
     Raises:

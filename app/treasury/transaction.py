@@ -51,7 +51,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transaction:
+class StoredTransaction:
     """A stored transaction with its attempts, oldest first."""
 
     id: UUID
@@ -166,7 +166,7 @@ class NonceTaken:
 Step = Mine | Unmine | Finish | Broadcast | Replace | Wait | NonceTaken
 
 
-def next_step(tx: Transaction, sight: Sight, *, rules: Rules, now: datetime) -> Step:
+def next_step(tx: StoredTransaction, sight: Sight, *, rules: Rules, now: datetime) -> Step:
     """Return what is to be done about a transaction that owns a nonce.
 
     Never gives it up: a lying or lagging node can delay the end but not make up another.
@@ -184,7 +184,7 @@ def next_step(tx: Transaction, sight: Sight, *, rules: Rules, now: datetime) -> 
     return _waiting(tx, sight, rules=rules, now=now)
 
 
-def _included(tx: Transaction, sight: Sight, inclusion: Inclusion) -> Step:
+def _included(tx: StoredTransaction, sight: Sight, inclusion: Inclusion) -> Step:
     if tx.state is TransactionState.SIGNED:
         return Mine(inclusion)
     if (tx.mined, tx.mined_hash) != (inclusion.block, inclusion.attempt):
@@ -192,7 +192,7 @@ def _included(tx: Transaction, sight: Sight, inclusion: Inclusion) -> Step:
     return Finish(inclusion.succeeded) if inclusion.block.number <= sight.final_number else Wait()
 
 
-def _waiting(tx: Transaction, sight: Sight, *, rules: Rules, now: datetime) -> Step:
+def _waiting(tx: StoredTransaction, sight: Sight, *, rules: Rules, now: datetime) -> Step:
     last = tx.attempts[-1]
     if last.broadcast_at is None:
         return Broadcast(last)
@@ -236,7 +236,7 @@ def gas_shortfall(*, balance: int, promised: int, gas: int, fees: Fees) -> int:
     return max(promised + gas * fees.max_fee - balance, 0)
 
 
-def promised_gas(open_transactions: Sequence[Transaction], on_chain: int) -> int:
+def promised_gas(open_transactions: Sequence[StoredTransaction], on_chain: int) -> int:
     """Return the most that transactions may cost which are signed and not in the chain, in wei."""
     total = 0
     for tx in open_transactions:

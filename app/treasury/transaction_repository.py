@@ -12,7 +12,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.chain.blocks import BlockId
 from app.chain.fees import Fees
 from app.db.tables import chain_attempt, chain_transaction, ledger_halt
-from app.treasury.transaction import Attempt, Inclusion, Purpose, Transaction, TransactionState
+from app.treasury.transaction import (
+    Attempt,
+    Inclusion,
+    Purpose,
+    StoredTransaction,
+    TransactionState,
+)
 from ledger.encoding import Address
 
 WOULD_REVERT = "would-revert"
@@ -78,7 +84,7 @@ class TransactionRepository:
         }
         return await self._code(ENQUEUE, given) == "ok"
 
-    async def on_the_way(self, sender: Address) -> list[Transaction]:
+    async def on_the_way(self, sender: Address) -> list[StoredTransaction]:
         """Return the sender's signed and mined transactions by nonce."""
         owned = t.state.in_(("signed", "mined"))
         return await self._transactions(owned, t.sender == sender, order=t.nonce, limit=OPEN_LIMIT)
@@ -89,14 +95,14 @@ class TransactionRepository:
         assert isinstance(found, datetime)
         return found
 
-    async def queued(self, sender: Address, *, limit: int) -> list[Transaction]:
+    async def queued(self, sender: Address, *, limit: int) -> list[StoredTransaction]:
         """Return the sender's oldest transactions that may be tried now and own no nonce."""
         due = (t.not_before.is_(None)) | (t.not_before <= func.clock_timestamp())
         return await self._transactions(
             t.state == "queued", t.sender == sender, due, order=t.id, limit=limit
         )
 
-    async def open_ones(self) -> list[Transaction]:
+    async def open_ones(self) -> list[StoredTransaction]:
         """Return every transaction that has not ended, of all senders, oldest first."""
         is_open = t.state.in_(("queued", "signed", "mined"))
         return await self._transactions(is_open, order=t.id, limit=OPEN_LIMIT)
@@ -117,7 +123,7 @@ class TransactionRepository:
         found = await self._tx.scalar(query)
         return None if found is None else int(found)
 
-    async def sign(self, tx: Transaction, signed: Signed, *, nonce: int, gas: int) -> bool:
+    async def sign(self, tx: StoredTransaction, signed: Signed, *, nonce: int, gas: int) -> bool:
         """Give a queued transaction its nonce and first signed form; False when it is not queued.
 
         Raises:
@@ -126,7 +132,7 @@ class TransactionRepository:
         given = {"id": tx.id, "nonce": nonce, "gas": gas, **_signed(signed)}
         return await self._code(SIGN, given) == "ok"
 
-    async def add_attempt(self, tx: Transaction, signed: Signed) -> bool:
+    async def add_attempt(self, tx: StoredTransaction, signed: Signed) -> bool:
         """Store a replacement; False when the transaction is not waiting any more."""
         return await self._code(ADD_ATTEMPT, {"id": tx.id, **_signed(signed)}) == "ok"
 
@@ -134,7 +140,7 @@ class TransactionRepository:
         """Note that a node took an attempt."""
         await self._tx.execute(NOTE_BROADCAST, {"hash": attempt_hash})
 
-    async def mine(self, tx: Transaction, inclusion: Inclusion) -> bool:
+    async def mine(self, tx: StoredTransaction, inclusion: Inclusion) -> bool:
         """Note the block that holds an attempt."""
         given = {
             "id": tx.id,
@@ -144,16 +150,18 @@ class TransactionRepository:
         }
         return await self._code(MINE, given) == "ok"
 
-    async def unmine(self, tx: Transaction) -> bool:
+    async def unmine(self, tx: StoredTransaction) -> bool:
         """Take back what `mine` noted."""
         return await self._code(UNMINE, {"id": tx.id}) == "ok"
 
-    async def finish(self, tx: Transaction, state: TransactionState, error: str | None) -> bool:
+    async def finish(
+        self, tx: StoredTransaction, state: TransactionState, error: str | None
+    ) -> bool:
         """End a mined transaction as done or reverted."""
         given: dict[str, object] = {"id": tx.id, "state": state.value, "error": error}
         return await self._code(FINISH, given) == "ok"
 
-    async def postpone(self, tx: Transaction, error: str, not_before: datetime) -> None:
+    async def postpone(self, tx: StoredTransaction, error: str, not_before: datetime) -> None:
         """Note why a transaction does not move; a queued one is left alone until `not_before`."""
         given = {"id": tx.id, "error": error, "not_before": not_before}
         await self._tx.execute(POSTPONE, given)
@@ -184,7 +192,9 @@ class TransactionRepository:
     async def _code(self, call: Any, given: dict[str, object]) -> str:
         return str(await self._tx.scalar(call, given))
 
-    async def _transactions(self, *conditions: Any, order: Any, limit: int) -> list[Transaction]:
+    async def _transactions(
+        self, *conditions: Any, order: Any, limit: int
+    ) -> list[StoredTransaction]:
         query = (
             select(chain_transaction)
             .where(t.chain_id == self._chain_id, *conditions)
@@ -211,11 +221,11 @@ def _attempt(row: Any) -> Attempt:
     )
 
 
-def _transaction(row: Any, attempts: list[Attempt]) -> Transaction:
+def _transaction(row: Any, attempts: list[Attempt]) -> StoredTransaction:
     mined = None
     if row.mined_number is not None:
         mined = BlockId(row.mined_number, bytes(row.mined_block))
-    return Transaction(
+    return StoredTransaction(
         id=row.id,
         sender=Address(row.sender),
         purpose=Purpose(row.purpose),

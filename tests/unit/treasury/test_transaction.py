@@ -20,7 +20,7 @@ from app.treasury.transaction import (
     Replace,
     Rules,
     Sight,
-    Transaction,
+    StoredTransaction,
     TransactionState,
     Unmine,
     Wait,
@@ -55,8 +55,10 @@ def attempt(number: int = 0, *, age: int = 0, taken: bool = True) -> Attempt:
     )
 
 
-def transaction(*attempts: Attempt, nonce: int = 7, mined: BlockId | None = None) -> Transaction:
-    return Transaction(
+def transaction(
+    *attempts: Attempt, nonce: int = 7, mined: BlockId | None = None
+) -> StoredTransaction:
+    return StoredTransaction(
         id=UUID(int=1),
         sender=SENDER,
         purpose=Purpose.WITHDRAWAL,
@@ -86,7 +88,7 @@ NOTHING = Sight(
 
 
 @st.composite
-def transactions(draw: st.DrawFn) -> Transaction:
+def transactions(draw: st.DrawFn) -> StoredTransaction:
     count = draw(st.integers(1, 4))
     ages = sorted(draw(st.lists(st.integers(0, 200), min_size=count, max_size=count)), reverse=True)
     made = [attempt(n, age=ages[n], taken=draw(st.booleans())) for n in range(count)]
@@ -113,7 +115,7 @@ def sights(draw: st.DrawFn) -> Sight:
 
 @given(transactions(), sights())
 def test_it_ends_only_by_a_receipt_in_a_final_block_that_was_noted_before(
-    tx: Transaction, sight: Sight
+    tx: StoredTransaction, sight: Sight
 ) -> None:
     step = next_step(tx, sight, rules=RULES, now=NOW)
     if isinstance(step, Finish):
@@ -126,7 +128,7 @@ def test_it_ends_only_by_a_receipt_in_a_final_block_that_was_noted_before(
 
 @given(transactions(), sights())
 def test_without_a_receipt_nothing_is_decided_but_what_is_proved(
-    tx: Transaction, sight: Sight
+    tx: StoredTransaction, sight: Sight
 ) -> None:
     step = next_step(tx, replace(sight, inclusion=None), rules=RULES, now=NOW)
     assert not isinstance(step, Mine | Finish)
@@ -138,7 +140,7 @@ def test_without_a_receipt_nothing_is_decided_but_what_is_proved(
 
 @given(transactions(), sights())
 def test_a_replacement_is_made_only_while_its_nonce_is_next_and_it_has_waited(
-    tx: Transaction, sight: Sight
+    tx: StoredTransaction, sight: Sight
 ) -> None:
     step = next_step(tx, sight, rules=RULES, now=NOW)
     if isinstance(step, Replace):
