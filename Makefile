@@ -7,8 +7,8 @@ WORKERS ?= 3
 help:
 	@echo "make demo    the whole flow on real engines, three tasks, then everything stops"
 	@echo "make up      all in one, stays up; prints URLs and a funded development wallet"
-	@echo "make test    all tests on the same real engines"
-	@echo "make check   format, lint, types, imports, tests"
+	@echo "make test    all tests but the longest, on the same real engines"
+	@echo "make check   format, lint, types, imports, all tests"
 	@echo "make format  rewrite the code in the project's format"
 	@echo "make bench   speed and memory, as a table"
 	@echo "make contracts  compile and test the contracts, write their artifacts (needs node and npm)"
@@ -27,7 +27,7 @@ up: environment
 
 test: environment
 	@echo "test: pytest"
-	@.venv/bin/python -m pytest -q -n $(WORKERS) --dist loadgroup
+	@.venv/bin/python -m pytest -q -n $(WORKERS) --dist loadgroup -m "not long"
 
 check: environment
 	@echo "check: format"

@@ -10,6 +10,7 @@ from tests.packaging import contracts
 # One worker builds once.
 pytestmark = [
     pytest.mark.node,
+    pytest.mark.long,
     npm.needs_npm,
     pytest.mark.xdist_group("contracts"),
     pytest.mark.timeout(contracts.FORGE_SECONDS + npm.INSTALL_SECONDS),

@@ -77,6 +77,7 @@ def ask(engine: httpx.Client, conversation: Conversation, **options: object) -> 
     return reply.json()
 
 
+@pytest.mark.long
 def test_the_engine_uses_as_many_input_tokens_on_every_fifth_prompt_and_the_longest(
     engine: httpx.Client, tokenizer: CountingTokenizer, prompts: dict[str, Conversation]
 ) -> None:

@@ -25,6 +25,7 @@ def processes() -> multiprocessing.context.ForkServerContext:
     return context
 
 
+@pytest.mark.long
 @pytest.mark.timeout(120)
 async def test_a_worker_killed_between_any_two_steps_pays_each_withdrawal_exactly_once(
     house: House, processes: multiprocessing.context.ForkServerContext
