@@ -263,14 +263,6 @@ class ChainRpc:
                 raise RpcUnavailable("eth_getLogs", [f"over {limits.log_count} logs in one scan"])
         return tuple(found)
 
-    async def logs_of(self, addresses: Sequence[Address], block: bytes) -> tuple[Log, ...]:
-        """The logs of these contracts in one block, named by hash, canonical or not."""
-        where: dict[str, object] = {"blockHash": show_data(block)}
-        try:
-            return await self._logs(addresses, where, lambda log: log.block_hash == block)
-        except AnswerTooLarge as reason:
-            raise RpcUnavailable("eth_getLogs", [str(reason)]) from None
-
     async def _logs(
         self, addresses: Sequence[Address], where: dict[str, object], belongs: Callable[[Log], bool]
     ) -> tuple[Log, ...]:

@@ -49,6 +49,8 @@ def status(
     as_json: Json = False,
 ) -> None:
     """Show what the contract holds for this wallet, and where its exit stands."""
+    from app.cli.onchain import chain_options  # noqa: PLC0415  # --help does without
+
     options = chain_options(home, keystore, account, password_file, rpc)
     found = asyncio.run(read_status(options))
     Output(as_json=as_json).rows(status_document(found), status_rows(found))
@@ -71,6 +73,7 @@ def request(
 
     A second request replaces the first. Until it has ended nothing new is accepted here.
     """
+    from app.cli.onchain import chain_options  # noqa: PLC0415
     from app.client.leaving import plan_request  # noqa: PLC0415
     from app.client.units import base_units  # noqa: PLC0415  # --help does without
     from ledger.money import parse_amount  # noqa: PLC0415
@@ -93,6 +96,7 @@ def finalize(
     as_json: Json = False,
 ) -> None:
     """Take the money of a ripe exit; the contract sends it to this wallet."""
+    from app.cli.onchain import chain_options  # noqa: PLC0415
     from app.client.leaving import plan_finalize  # noqa: PLC0415  # --help does without
 
     options = chain_options(home, keystore, account, password_file, rpc, yes=yes, wait=wait)
@@ -112,30 +116,11 @@ def cancel(
     as_json: Json = False,
 ) -> None:
     """Give the exit up; the money can be used here again once that is final."""
+    from app.cli.onchain import chain_options  # noqa: PLC0415
     from app.client.leaving import plan_cancel  # noqa: PLC0415  # --help does without
 
     options = chain_options(home, keystore, account, password_file, rpc, yes=yes, wait=wait)
     act(options, plan_cancel, Output(as_json=as_json))
-
-
-def chain_options(
-    home: "Home",
-    keystore: "KeystoreFile",
-    account: "Account",
-    password_file: "PasswordFile",
-    rpc: str | None,
-    *,
-    yes: bool = False,
-    wait: float = 0,
-) -> "ChainOptions":
-    """Return the options as one value."""
-    from app.cli.onchain import ChainOptions  # noqa: PLC0415  # --help does without
-    from app.cli.wallets import WalletOptions  # noqa: PLC0415
-
-    wallet = WalletOptions(
-        home=home, keystore=keystore, account=account, password_file=password_file
-    )
-    return ChainOptions(wallet=wallet, rpc=rpc, yes=yes, wait_seconds=wait)
 
 
 def act(options: "ChainOptions", plan: "Planner", output: Output) -> None:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import typer
 
@@ -30,6 +31,23 @@ class ChainOptions:
     rpc: str | None
     yes: bool
     wait_seconds: float
+
+
+def chain_options(
+    home: Path,
+    keystore: Path | None,
+    account: str | None,
+    password_file: Path | None,
+    rpc: str | None,
+    *,
+    yes: bool = False,
+    wait: float = 0,
+) -> ChainOptions:
+    """Return a command's options as one value."""
+    wallet = WalletOptions(
+        home=home, keystore=keystore, account=account, password_file=password_file
+    )
+    return ChainOptions(wallet=wallet, rpc=rpc, yes=yes, wait_seconds=wait)
 
 
 def rpc_of(given: str | None, known: Mapping[str, object]) -> ChainRpc:

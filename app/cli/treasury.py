@@ -105,7 +105,7 @@ def deploy(
     Prints the addresses as settings. docs/how-to/deploy-on-a-test-network.md goes through it.
     """
     from app.chain.deploy import DeployTerms  # noqa: PLC0415  # --help does without
-    from app.cli.leave import chain_options  # noqa: PLC0415
+    from app.cli.onchain import chain_options  # noqa: PLC0415
     from app.client.units import base_units  # noqa: PLC0415
     from ledger.encoding import parse_address  # noqa: PLC0415
     from ledger.money import parse_amount  # noqa: PLC0415
@@ -148,7 +148,7 @@ def pause(
 ) -> None:
     """Stop deposits, withdrawals, commitments and payouts; exits go on. For the guardian's key."""
     from app.chain.calls import PAUSE  # noqa: PLC0415  # --help does without
-    from app.cli.leave import chain_options  # noqa: PLC0415
+    from app.cli.onchain import chain_options  # noqa: PLC0415
 
     options = chain_options(home, keystore, account, password_file, rpc, yes=yes, wait=wait)
     call(options, "pause the treasury", PAUSE.data(), Output(as_json=as_json))
@@ -168,7 +168,7 @@ def unpause(
 ) -> None:
     """Let everything go on again. For the admin's key."""
     from app.chain.calls import UNPAUSE  # noqa: PLC0415  # --help does without
-    from app.cli.leave import chain_options  # noqa: PLC0415
+    from app.cli.onchain import chain_options  # noqa: PLC0415
 
     options = chain_options(home, keystore, account, password_file, rpc, yes=yes, wait=wait)
     call(options, "unpause the treasury", UNPAUSE.data(), Output(as_json=as_json))

@@ -92,7 +92,7 @@ async def test_not_found_is_never_a_negative_while_another_endpoint_knows(
 ) -> None:
     head = await both.block("latest")
     assert head is not None
-    logs = await both.logs_of([contracts.token], head.hash)
+    logs = await both.logs([contracts.token], head.number, head.number)
     first.add(Fault(kind="null"))
     assert await both.block(head.hash) == head
     assert await both.block(head.number) == head
@@ -100,7 +100,7 @@ async def test_not_found_is_never_a_negative_while_another_endpoint_knows(
         ALICE, contracts.token, calls.MINT.data(address_of_key(ALICE), 1)
     )
     assert await both.receipt(deposit.transaction_hash) == deposit
-    assert await both.logs_of([contracts.token], head.hash) == logs
+    assert await both.logs([contracts.token], head.number, head.number) == logs
 
 
 async def test_not_found_by_one_and_unanswered_by_the_other_is_still_only_not_known(

@@ -178,6 +178,10 @@ def create_chain_transaction() -> None:
         ),
         schema="offpeak",
     )
+    index_chain_transaction()
+
+
+def index_chain_transaction() -> None:
     op.create_index(
         "ix_chain_transaction_open",
         "chain_transaction",
