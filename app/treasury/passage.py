@@ -40,12 +40,16 @@ GAS_MARGIN_PERCENT: Final = 25
 """Added to a node's estimate: state may change until the transaction is mined."""
 
 MOST_GAS: Final = {Purpose.WITHDRAWAL: 400_000}
-"""A withdrawal asks its wallet's own contract whether it signed: at our cost, so within reason."""
+"""A withdrawal asks its wallet's own contract whether it signed: at our cost, so within reason.
+
+A simulation gets no more either, and one that no node answers holds up nothing but itself.
+"""
 
 GAS_TOO_LOW: Final = "gas-too-low"
 GAS_TOO_HIGH: Final = "gas-too-high"
 NONCE_TAKEN: Final = "nonce-taken"
 NOT_TAKEN: Final = "not-taken"
+NOT_SIMULATED: Final = "not-simulated"
 
 log = structlog.get_logger()
 
@@ -81,6 +85,8 @@ class Passage:
     rules: Rules
     key: KeySight
     work: Round = field(default_factory=Round)
+    _is_unanswered: bool = field(default=False, init=False)
+    """Whether no node told how a stranger's code ends: in this round none is asked again."""
 
     # --- what owns a nonce ----------------------------------------------------------------------
 
@@ -119,7 +125,10 @@ class Passage:
             await self.stored.finish(tx, TransactionState.DONE, None)
             return
         assert tx.mined is not None
-        refused = await self._refusal(tx, block=tx.mined.hash)
+        try:
+            refused = await self._refusal(tx, block=tx.mined.hash)
+        except RpcUnavailable:
+            refused = None  # the reason is only told; a node need not keep that state
         reason = f"reverted in block {tx.mined.number}: {refused or 'by its state then'}"
         await self.stored.finish(tx, TransactionState.REVERTED, reason)
         log.error("a transaction reverted", transaction=str(tx.id), reason=reason)
@@ -175,6 +184,26 @@ class Passage:
 
     async def _simulated(self, tx: StoredTransaction) -> int | None:
         """Return the gas limit for a call that would succeed now; else postpone it."""
+        try:
+            found = await self._tried(tx)
+        except RpcUnavailable as error:
+            if tx.purpose not in MOST_GAS:
+                raise
+            self._is_unanswered = True
+            found = f"{NOT_SIMULATED}: {error}"
+        if isinstance(found, int):
+            return found
+        now = await self.stored.now()
+        await self.stored.postpone(tx, found, now + self.rules.retry_after(tx.tries))
+        self.work.postponed += 1
+        log.warning("a transaction waits", transaction=str(tx.id), reason=found)
+        return None
+
+    async def _tried(self, tx: StoredTransaction) -> int | str:
+        """Return the gas limit for a call that would succeed now; else why it would not."""
+        most = MOST_GAS.get(tx.purpose)
+        if most is not None and self._is_unanswered:
+            return f"{NOT_SIMULATED}: no node answered another one"
         refused = await self._refusal(tx)
         if refused is None:
             try:
@@ -183,15 +212,10 @@ class Passage:
                 refused = error.name or str(error)
             else:
                 gas = estimate * (100 + GAS_MARGIN_PERCENT) // 100
-                if gas <= MOST_GAS.get(tx.purpose, gas):
+                if most is None or gas <= most:
                     return gas
                 refused = f"{GAS_TOO_HIGH}: {gas}"
-        now = await self.stored.now()
-        not_before = now + self.rules.retry_after(tx.tries)
-        await self.stored.postpone(tx, f"{WOULD_REVERT}: {refused}", not_before)
-        self.work.postponed += 1
-        log.warning("a transaction would revert", transaction=str(tx.id), reason=refused)
-        return None
+        return f"{WOULD_REVERT}: {refused}"
 
     async def _is_short(self, tx: StoredTransaction, gas: int, promised: int) -> bool:
         balance = await self.rpc.balance(self.signer.address)
@@ -240,7 +264,8 @@ class Passage:
         return None
 
     def _call(self, tx: StoredTransaction) -> CallRequest:
-        return CallRequest(to=tx.to, data=tx.data, sender=self.signer.address)
+        gas = MOST_GAS.get(tx.purpose)
+        return CallRequest(to=tx.to, data=tx.data, sender=self.signer.address, gas=gas)
 
     async def _note(self, tx: StoredTransaction, reason: str) -> None:
         """Store and log why a transaction that owns a nonce does not move; it keeps its place."""

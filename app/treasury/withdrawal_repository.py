@@ -1,7 +1,7 @@
 """Queries on withdrawals, and the functions that set money aside for them and give it back."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -23,6 +23,8 @@ REQUEST = text(
 FAIL = text("SELECT offpeak.fail_withdrawal(:id, :reason, :block)")
 OPEN = ("queued", "signed", "mined")
 RELAYS_SHOWN = 10
+REVERTS_A_DAY = 4
+"""So often a wallet's transactions may revert in 24 hours: each costs our gas and no fee."""
 
 w, t, a = withdrawal.c, chain_transaction.c, chain_attempt.c
 
@@ -101,7 +103,11 @@ class WithdrawalRepository:
         return [_stored(row, relays.get(row.id, [])) for row in rows]
 
     async def to_relay(self, *, limit: int) -> list[ToRelay]:
-        """Return pending ones in time without a transaction that is open or done, oldest first."""
+        """Return pending ones in time without a transaction that is open or done.
+
+        Those that never reverted come first, then by age. Those of a wallet whose transactions
+        reverted too often are left out: its contract may agree when it is asked, and not then.
+        """
         mine = and_(t.purpose == Purpose.WITHDRAWAL.value, t.subject == w.id)
         taken = exists().where(mine, t.state.in_((*OPEN, "done")))
         reverts = (
@@ -109,11 +115,24 @@ class WithdrawalRepository:
             .where(mine, t.state == "reverted")
             .lateral()
         )
+        other, sent = withdrawal.alias("other").c, chain_transaction.alias("sent").c
+        of_wallet = (
+            select(func.count())
+            .where(
+                other.account_id == w.account_id,
+                sent.subject == other.id,
+                sent.purpose == Purpose.WITHDRAWAL.value,
+                sent.state == "reverted",
+                sent.ended_at > func.clock_timestamp() - timedelta(hours=24),
+            )
+            .scalar_subquery()
+        )
         query = (
             select(withdrawal, reverts.c["count"].label("reverted"), reverts.c["at"].label("last"))
             .join(reverts, true())
             .where(w.state == "pending", w.deadline > func.clock_timestamp(), ~taken)
-            .order_by(w.id)
+            .where(of_wallet < REVERTS_A_DAY)
+            .order_by(reverts.c["count"], w.id)
             .limit(limit)
         )
         rows = (await self._tx.execute(query)).all()
