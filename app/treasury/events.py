@@ -54,6 +54,11 @@ class EventKind(StrEnum):
 NOT_COUNTED: Final = frozenset({EventKind.PLAIN_TRANSFER, EventKind.PUBLISHED})
 """Events that the treasury does not emit, so that its `eventCount` says nothing of them."""
 
+CREDITING: Final = frozenset(
+    {EventKind.DEPOSITED, EventKind.UNACCOUNTED_CREDITED, EventKind.REFUNDED}
+)
+"""Events that raise what the treasury ever credited to a wallet."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OurContracts:

@@ -1,22 +1,25 @@
 """Reading the chain for a watcher: heads by endpoint, and ranges of blocks that belong together."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 
 from app.chain.blocks import Block, BlockRef
 from app.chain.contracts import AnchorContract, TokenContract, TreasuryContract
-from app.chain.errors import RpcUnavailable
+from app.chain.errors import ChainError, RpcUnavailable
 from app.chain.events import Transfer
 from app.chain.rpc import ChainRpc
-from app.kit.clock import from_unix_seconds
+from app.kit.clock import from_unix_seconds, unix_seconds
 from app.treasury.errors import ChainMoved, EndpointsDisagree
 from app.treasury.events import LogPlace, OurContracts, SeenEvent, read_events
 from app.treasury.watching import ChainSums, Heads, Outlook, choose
+from ledger.encoding import Address
 
 HEADERS_AT_ONCE: Final = 8
+
+Said = TypeVar("Said")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +33,7 @@ class Reading:
     """Times of the blocks that hold events that were not known before, by hash."""
 
 
-async def look_out(rpc: ChainRpc, *, turn: int) -> tuple[ChainRpc, Outlook]:
+async def look_out(rpc: ChainRpc, *, turn: int, now: datetime) -> tuple[ChainRpc, Outlook]:
     """Return the endpoint to read in this round, alone, and how deep the chain is.
 
     Raises:
@@ -41,7 +44,7 @@ async def look_out(rpc: ChainRpc, *, turn: int) -> tuple[ChainRpc, Outlook]:
     seen = [(one, heads) for one, heads in zip(rpc.by_url(), answers, strict=True) if heads]
     if not seen:
         raise RpcUnavailable("eth_getBlockByNumber", ["no endpoint names its heads"])
-    outlook = choose([heads for _, heads in seen], turn=turn)
+    outlook = choose([heads for _, heads in seen], turn=turn, now=unix_seconds(now))
     for block in {outlook.safe, outlook.finalized}:
         for one, heads in seen:
             if block in {heads.safe, heads.finalized}:
@@ -109,26 +112,61 @@ async def _header(rpc: ChainRpc, number: int) -> Block:
     return found
 
 
-async def event_count(rpc: ChainRpc, ours: OurContracts, block: Block) -> int:
-    """Return how many events the treasury had emitted in the state after a block.
+async def event_counts(rpc: ChainRpc, ours: OurContracts, block: Block) -> set[int]:
+    """Return how many events the treasury had emitted in the state after a block, by everybody.
 
     Raises:
         RpcUnavailable: nobody has that state.
     """
-    return await TreasuryContract(rpc, ours.treasury).event_count(block.hash)
+
+    async def ask(one: ChainRpc) -> int:
+        return await TreasuryContract(one, ours.treasury).event_count(block.hash)
+
+    return await _said(rpc, ask)
 
 
-async def chain_sums(rpc: ChainRpc, ours: OurContracts, block: Block) -> ChainSums:
-    """Return what the contracts say in the state after a block.
+async def chain_sums(rpc: ChainRpc, ours: OurContracts, block: Block) -> set[ChainSums]:
+    """Return what the contracts say in the state after a block, by every endpoint that has it.
 
     Raises:
         RpcUnavailable: nobody has that state.
     """
-    treasury = TreasuryContract(rpc, ours.treasury)
-    return ChainSums(
-        counted=await treasury.event_count(block.hash),
-        tokens=await TokenContract(rpc, ours.token).balance_of(ours.treasury, block.hash),
-        liability=await treasury.total_liability(block.hash),
-        earned=await treasury.earned(block.hash),
-        anchored=await AnchorContract(rpc, ours.anchor).size(block.hash),
-    )
+
+    async def ask(one: ChainRpc) -> ChainSums:
+        treasury = TreasuryContract(one, ours.treasury)
+        return ChainSums(
+            counted=await treasury.event_count(block.hash),
+            tokens=await TokenContract(one, ours.token).balance_of(ours.treasury, block.hash),
+            liability=await treasury.total_liability(block.hash),
+            earned=await treasury.earned(block.hash),
+            anchored=await AnchorContract(one, ours.anchor).size(block.hash),
+        )
+
+    return await _said(rpc, ask)
+
+
+async def credited_to(rpc: ChainRpc, ours: OurContracts, wallet: Address, block: Block) -> set[int]:
+    """Return what the treasury ever credited to a wallet, as `chain_sums` does.
+
+    Raises:
+        RpcUnavailable: nobody has that state.
+    """
+
+    async def ask(one: ChainRpc) -> int:
+        return (await TreasuryContract(one, ours.treasury).account(wallet, block.hash)).deposited
+
+    return await _said(rpc, ask)
+
+
+async def _said(rpc: ChainRpc, ask: Callable[[ChainRpc], Awaitable[Said]]) -> set[Said]:
+    """Return the different answers of the endpoints; one that gives none counts for nothing."""
+    answers = await asyncio.gather(*map(ask, rpc.by_url()), return_exceptions=True)
+    said: set[Said] = set()
+    for answer in answers:
+        if not isinstance(answer, BaseException):
+            said.add(answer)
+        elif not isinstance(answer, ChainError):
+            raise answer
+    if not said:
+        raise RpcUnavailable("eth_call", [str(answer) for answer in answers])
+    return said

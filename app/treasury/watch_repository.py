@@ -1,6 +1,6 @@
 """Queries and functions of the watcher: what is stored of the chain, and what is made of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.chain.blocks import BlockId
 from app.db.tables import chain_cursor, chain_event
-from app.treasury.events import NOT_COUNTED, EventKind, LogPlace, SeenEvent
+from app.treasury.events import CREDITING, NOT_COUNTED, EventKind, LogPlace, SeenEvent
 from app.treasury.fee import nano
 from app.treasury.watching import StoredEvent, StoredSums
 from ledger.encoding import Address
@@ -104,6 +104,22 @@ class WatchRepository:
         rows = await self._tx.execute(query)
         return {Address(row.payer): nano(int(row.amount)) for row in rows}
 
+    async def deposited(self, payers: Collection[Address], *, up_to: int) -> dict[Address, int]:
+        """Return what the chain has credited to wallets by the stored events, in base units."""
+        query = (
+            select(e.payer, func.sum(e.amount).label("amount"))
+            .where(
+                e.chain_id == self._chain_id,
+                e.kind.in_([kind.value for kind in CREDITING]),
+                e.payer.in_(payers),
+                e.state != "orphaned",
+                e.block_number <= up_to,
+            )
+            .group_by(e.payer)
+        )
+        rows = await self._tx.execute(query)
+        return {Address(row.payer): int(row.amount) for row in rows}
+
     async def sums(self, *, after: int, up_to: int) -> StoredSums:
         """Return what the stored events of blocks after + 1 .. up_to add up to."""
         plain, credited = (
@@ -176,7 +192,7 @@ class WatchRepository:
     ) -> list[StoredEvent]:
         query = (
             select(e.id, e.block_number, e.block_hash, e.tx_hash, e.log_index)
-            .add_columns(e.kind, e.payer, e.amount)
+            .add_columns(e.kind, e.payer, e.amount, e.state)
             .where(e.chain_id == self._chain_id, *conditions)
             .order_by(e.block_number, e.log_index)
             .limit(limit)
@@ -191,4 +207,5 @@ def _event(row: Any) -> StoredEvent:
         kind=EventKind(row.kind),
         payer=row.payer,
         amount=int(row.amount),
+        is_booked=row.state == "booked",
     )

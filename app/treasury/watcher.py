@@ -4,8 +4,9 @@ A round may be cut off after any statement: events are stored and booked once ea
 it again, and the cursor moves last. Nothing is concluded from what is missing.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Final
 
 import structlog
@@ -14,10 +15,10 @@ from app.chain.blocks import Block, BlockId
 from app.chain.errors import ChainError
 from app.chain.rpc import ChainRpc
 from app.db.engine import Database
-from app.kit.clock import from_unix_seconds
-from app.treasury.errors import TreasuryError
-from app.treasury.events import EventKind, LogPlace, OurContracts
-from app.treasury.scan import chain_sums, event_count, look_out, read_range
+from app.kit.clock import from_unix_seconds, utc_now
+from app.treasury.errors import ChainMoved, TreasuryError
+from app.treasury.events import CREDITING, EventKind, LogPlace, OurContracts
+from app.treasury.scan import chain_sums, credited_to, event_counts, look_out, read_range
 from app.treasury.sight import is_gone
 from app.treasury.watch_repository import WatchRepository
 from app.treasury.watching import (
@@ -28,8 +29,10 @@ from app.treasury.watching import (
     due_at_safe,
     gaps,
     ranges,
+    rewritten,
     suspects,
 )
+from ledger.encoding import Address
 from ledger.money import Nano
 
 LOCK: Final = "offpeak.watcher:"
@@ -103,6 +106,8 @@ class Watcher:
     """As role `offpeak_treasury`."""
     rpc: ChainRpc
     terms: WatcherTerms
+    clock: Callable[[], datetime] = utc_now
+    """Whose blocks are from the future; a chain of tests may have another time."""
     health: WatcherHealth = field(default_factory=WatcherHealth, init=False)
     _turn: int = field(default=0, init=False)
     """Raised after a round that was no good: another endpoint is read next."""
@@ -141,7 +146,7 @@ class Watcher:
             return whole
 
     async def _round(self, books: WatchRepository) -> bool:
-        reader, outlook = await look_out(self.rpc, turn=self._turn)
+        reader, outlook = await look_out(self.rpc, turn=self._turn, now=self.clock())
         at = await self._cursor(books, reader)
         trusted = max(at, at if self._clean is None else self._clean)
         look = _Round(books, reader, outlook, cursor=at, trusted=trusted)
@@ -196,6 +201,12 @@ class Watcher:
             reading = await read_range(look.rpc, self.terms.contracts, first, last, known=known)
             shown = {event.place for event in reading.events}
             await self._take_back(look, suspects(stored, shown), reading.of_deposits)
+            changed = rewritten(stored, reading.events)
+            for event in changed:
+                await look.books.orphan(event.id)
+                log.error("an event is told otherwise", id=str(event.id))
+            if changed:
+                raise ChainMoved(number=changed[0].place.block_number)  # read it afresh
             new = [event for event in reading.events if event.place not in known]
             added = await look.books.record(new, reading.mined_at)
             if added:
@@ -262,7 +273,7 @@ class Watcher:
             safe_limit=self.terms.safe_limit,
         )
         if due and await self._counts_agree(look, outlook.safe):
-            await self._book(look, due)
+            await self._book(look, await self._confirmed(look, due, outlook.safe))
 
     async def _book_final(self, look: _Round) -> bool:
         """Book what is final, move the cursor; return whether all of it is stored and booked."""
@@ -270,8 +281,11 @@ class Watcher:
         if final.number > look.cursor and not await self._is_complete(look):
             return False
         waiting = await books.waiting(up_to=max(final.number, look.cursor), limit=BOOKED_AT_ONCE)
-        left = await self._book(look, waiting)
-        if left or len(waiting) == BOOKED_AT_ONCE:
+        due = (
+            await self._confirmed(look, waiting, final) if final.number >= look.cursor else waiting
+        )
+        left = await self._book(look, due)
+        if left or len(due) < len(waiting) or len(waiting) == BOOKED_AT_ONCE:
             return False
         if final.number >= look.cursor:
             await books.set_cursor(BlockId(final.number, final.hash))
@@ -286,18 +300,44 @@ class Watcher:
     async def _counts_agree(self, look: _Round, block: Block) -> bool:
         """Whether as many events are stored up to a block as the treasury counts there."""
         stored = await self._stored_sums(look, block)
-        said = await event_count(look.rpc, self.terms.contracts, block)
-        if stored.counted != said:
+        said = await event_counts(self.rpc, self.terms.contracts, block)
+        agree = said == {stored.counted}
+        if not agree:
             look.is_doubtful = True
             log.warning("counts differ", block=block.number, stored=stored.counted, chain=said)
-        return stored.counted == said
+        return agree
+
+    async def _confirmed(
+        self, look: _Round, due: Sequence[StoredEvent], block: Block
+    ) -> list[StoredEvent]:
+        """Return those of the events that may be booked by what every endpoint says at a block.
+
+        Events are read from one endpoint. What it makes up for a wallet, the others' state of the
+        contract does not show, so nothing of that wallet is booked. Alone it is believed.
+        """
+        wallets = {Address(event.payer) for event in due if event.kind in CREDITING}
+        if len(self.rpc.endpoints) == 1 or not wallets:
+            return list(due)
+        stored = await look.books.deposited(wallets, up_to=block.number)
+        doubted = set()
+        for wallet in sorted(wallets):
+            said = await credited_to(self.rpc, self.terms.contracts, wallet, block)
+            if said != {stored.get(wallet, 0)}:
+                doubted.add(wallet)
+                log.error(
+                    "deposits differ", wallet=wallet, stored=stored.get(wallet, 0), chain=said
+                )
+        if doubted:
+            look.is_doubtful, self._clean, self._base = True, None, None
+        return [event for event in due if event.payer not in doubted]
 
     async def _is_complete(self, look: _Round) -> bool:
         """Whether what is stored up to the final block is what the contracts say, to the unit."""
         final = look.outlook.finalized
         stored = await self._stored_sums(look, final)
-        said = await chain_sums(look.rpc, self.terms.contracts, final)
-        found = gaps(stored, said)
+        found = []
+        for said in await chain_sums(self.rpc, self.terms.contracts, final):
+            found += gaps(stored, said)
         found += [
             f"event {event.id} is stored and not shown"
             for event in look.unproven

@@ -12,7 +12,7 @@ from typing import Final
 from uuid import UUID
 
 from app.chain.blocks import Block
-from app.treasury.events import EventKind, LogPlace
+from app.treasury.events import EventKind, LogPlace, SeenEvent
 from app.treasury.fee import nano
 from app.wallets.balance import depths
 from ledger.encoding import Address
@@ -42,13 +42,14 @@ class Outlook:
     finalized: Block
 
 
-def choose(seen: Sequence[Heads], *, turn: int) -> Outlook:
+def choose(seen: Sequence[Heads], *, turn: int, now: int) -> Outlook:
     """Return the outlook of a round; `seen` has one entry per endpoint that answered, at least one.
 
     Endpoints that lag are passed over. Of the others the least depth counts: one that calls a
     young block final must not make us believe it. Turns pass the reading on from one to the next.
+    A block from after `now`, unix seconds, makes nobody else look late.
     """
-    newest = max(heads.latest.timestamp for heads in seen)
+    newest = min(max(heads.latest.timestamp for heads in seen), now)
     fresh = [
         number
         for number, heads in enumerate(seen)
@@ -86,11 +87,26 @@ class StoredEvent:
     kind: EventKind
     payer: str
     amount: int
+    is_booked: bool = False
 
     @property
     def is_bookable(self) -> bool:
         """Whether the ledger can hold its amount."""
         return nano(self.amount) <= MAX_NANO
+
+
+def rewritten(stored: Sequence[StoredEvent], shown: Sequence[SeenEvent]) -> list[StoredEvent]:
+    """Return stored events, not booked yet, that another endpoint tells otherwise than the first.
+
+    One of the two lies. Nothing follows from the event yet, so what was shown last takes its place.
+    """
+    told = {event.place: (event.kind, event.payer or "", event.amount) for event in shown}
+    return [
+        event
+        for event in stored
+        if not event.is_booked
+        and told.get(event.place) not in {None, (event.kind, event.payer, event.amount)}
+    ]
 
 
 def suspects(stored: Sequence[StoredEvent], shown: Collection[LogPlace]) -> list[StoredEvent]:

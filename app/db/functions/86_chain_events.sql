@@ -2,7 +2,7 @@
 -- Helpers and locks: 85_treasury.sql.
 
 -- Store what was seen on the canonical chain. An event that a reorganization had taken away and that
--- is back counts as new again. Returns how many are new or back.
+-- is back counts as new again, as it is told now. Returns how many are new or back.
 CREATE FUNCTION offpeak.record_events(
   p_chain bigint, p_number bigint[], p_block bytea[], p_tx bytea[], p_log int[], p_mined_at timestamptz[],
   p_kind text[], p_payer text[], p_amount numeric[], p_ref bytea[], p_extra jsonb[])
@@ -16,7 +16,8 @@ BEGIN
          u.block, u.tx, u.log, u.mined_at, u.kind, lower(u.payer), u.amount, u.ref, u.extra, 'seen', clock_timestamp()
     FROM unnest(p_number, p_block, p_tx, p_log, p_mined_at, p_kind, p_payer, p_amount, p_ref, p_extra)
          AS u(number, block, tx, log, mined_at, kind, payer, amount, ref, extra)
-  ON CONFLICT (id) DO UPDATE SET state = 'seen', booked_at = NULL, seen_at = clock_timestamp()
+  ON CONFLICT (id) DO UPDATE SET state = 'seen', booked_at = NULL, seen_at = clock_timestamp(), kind = EXCLUDED.kind,
+     payer = EXCLUDED.payer, amount = EXCLUDED.amount, ref = EXCLUDED.ref, extra = EXCLUDED.extra
      WHERE e.state = 'orphaned';
   GET DIAGNOSTICS n = ROW_COUNT;
   RETURN n;

@@ -1,6 +1,8 @@
 """Nodes that lag, hide and fail: the watcher loses nothing, books nothing twice, passes nothing."""
 
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Mapping
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import event
@@ -11,6 +13,7 @@ from app.chain.errors import ChainError
 from app.chain.rpc import ChainRpc, open_rpc
 from app.embedded.anvil import AnvilOptions, EmbeddedAnvil
 from app.embedded.fault_rpc import Fault, FaultRpc
+from app.kit.clock import utc_now
 from app.treasury.errors import ChainMoved, EndpointsDisagree, TreasuryError
 from app.treasury.watcher import Watcher
 from ledger.hashing import keccak256
@@ -20,6 +23,7 @@ from tests.integration.treasury.watched import Wallet, Watched, has, house, watc
 __all__ = ["house", "watched"]
 
 QUICK = RpcLimits(call_seconds=0.3)
+REAL, FORGED = 1_234_567, 4_999_999
 LOGS, BLOCK = "eth_getLogs", "eth_getBlockByNumber"
 
 
@@ -235,6 +239,7 @@ async def test_a_stale_endpoint_or_one_that_hides_is_passed_over_for_the_other(
     lying.add(Fault(kind="frozen"))
     await try_to_look(watched.watcher)
     watched.chain.forward(3_600)
+    watched.watcher.clock = lambda: utc_now() + timedelta(hours=1)
     await wallet.pay_in(2_000_000)
     await watched.finality()
     assert watched.money(wallet) == has(5_000_000)
@@ -245,6 +250,40 @@ async def test_a_stale_endpoint_or_one_that_hides_is_passed_over_for_the_other(
     for _ in range(2):
         await watched.look()
     assert watched.money(wallet) == has(7_000_000)
+    await watched.check()
+
+
+class Forger(FaultRpc):
+    """A node that tells one number as another one, wherever it stands."""
+
+    def forward(self, request: Mapping[str, object]) -> dict[str, object]:
+        real, forged = (f"{amount:064x}" for amount in (REAL, FORGED))
+        answer: dict[str, object] = json.loads(
+            json.dumps(super().forward(request)).replace(real, forged)
+        )
+        return answer
+
+
+@pytest.mark.parametrize("final", [False, True])
+async def test_a_deposit_that_one_endpoint_makes_larger_is_not_credited(
+    watched: Watched, *, final: bool
+) -> None:
+    wallet = await watched.wallet()
+    with Forger(watched.chain.url) as forger:
+        async with open_rpc([forger.url, watched.chain.url], QUICK) as rpc:
+            watched.watcher = watched.new_watcher(rpc)
+            await wallet.pay_in(REAL)
+            watched.chain.mine(2)
+            if final:
+                watched.chain.finalize()
+            for _ in range(4):
+                await try_to_look(watched.watcher)
+    assert [state for _, state in watched.events()] != ["booked"]
+    watched.watcher = watched.new_watcher()  # without the liar
+    watched.chain.finalize()
+    for _ in range(2):
+        await try_to_look(watched.watcher)
+    assert watched.money(wallet) == has(REAL)
     await watched.check()
 
 

@@ -24,6 +24,9 @@ from app.treasury.watching import (
 from ledger.encoding import Address
 from ledger.money import MAX_NANO, Nano
 
+NOW = 10**9
+"""After every block here."""
+
 
 def block(number: int, *, time: int | None = None) -> Block:
     return Block(
@@ -50,18 +53,25 @@ def event(number: int, amount: int, *, payer: str = "0xa", kind: str = "deposite
 
 
 def test_one_endpoint_is_believed_and_of_several_the_least_depth_counts() -> None:
-    alone = choose([heads(100, 90, 80)], turn=7)
+    alone = choose([heads(100, 90, 80)], turn=7, now=NOW)
     assert (alone.reader, alone.safe.number, alone.finalized.number) == (0, 90, 80)
     bold = heads(100, 100, 100)  # calls its youngest block final
-    both = choose([bold, heads(99, 90, 80)], turn=0)
+    both = choose([bold, heads(99, 90, 80)], turn=0, now=NOW)
     assert (both.latest.number, both.safe.number, both.finalized.number) == (100, 90, 80)
 
 
 def test_an_endpoint_that_lags_neither_reads_nor_holds_the_others_up() -> None:
     stale = heads(100 - STALE_SECONDS // 12 - 1, 10, 10)
     for turn in range(4):
-        found = choose([stale, heads(100, 90, 80)], turn=turn)
+        found = choose([stale, heads(100, 90, 80)], turn=turn, now=NOW)
         assert (found.reader, found.finalized.number) == (1, 80)
+
+
+def test_a_block_from_the_future_makes_no_other_endpoint_look_late() -> None:
+    liar = Heads(latest=block(500, time=2 * NOW), safe=block(499), finalized=block(498))
+    honest = Heads(latest=block(100, time=NOW - 12), safe=block(90), finalized=block(80))
+    found = choose([liar, honest], turn=0, now=NOW)
+    assert (found.safe.number, found.finalized.number) == (90, 80)
 
 
 three_heads = st.lists(st.integers(0, 300), min_size=3, max_size=3).map(
@@ -73,14 +83,14 @@ three_heads = st.lists(st.integers(0, 300), min_size=3, max_size=3).map(
 def test_no_endpoint_makes_a_block_deeper_than_a_fresh_one_says(
     seen: list[Heads], turn: int
 ) -> None:
-    found = choose(seen, turn=turn)
+    found = choose(seen, turn=turn, now=NOW)
     newest = max(one.latest.timestamp for one in seen)
     fresh = [one for one in seen if newest - one.latest.timestamp <= STALE_SECONDS]
     assert seen[found.reader] in fresh
     assert found.latest == seen[found.reader].latest
     assert found.finalized.number == min(one.finalized.number for one in fresh)
     assert found.finalized.number <= found.safe.number <= found.latest.number
-    readers = {choose(seen, turn=each).reader for each in range(len(fresh))}
+    readers = {choose(seen, turn=each, now=NOW).reader for each in range(len(fresh))}
     assert len(readers) == len(fresh), "every fresh endpoint has its turn"
 
 
