@@ -55,7 +55,8 @@ BEGIN
   RETURN v_code;
 END $$;
 
--- Book one seen event by its kind, once. Codes: ok, duplicate (booked before), orphaned, unknown.
+-- Book one seen event by its kind, once. Codes: ok, duplicate (booked before), orphaned, unknown,
+-- too_large (nothing was booked, it stays seen: a person must look).
 CREATE FUNCTION offpeak.book_event(p_event uuid, p_asset text)
 RETURNS text LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE e offpeak.chain_event;
@@ -90,6 +91,8 @@ BEGIN
   END CASE;
   UPDATE offpeak.chain_event x SET state = 'booked', booked_at = clock_timestamp() WHERE x.id = p_event;
   RETURN 'ok';
+EXCEPTION WHEN numeric_value_out_of_range THEN
+  RETURN 'too_large';  -- with what is there already it is more than a wallet can hold; others go on
 END $$;
 
 -- A uuid from its 32-byte form, which is padded with zeros on the left.
