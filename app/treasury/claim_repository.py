@@ -17,6 +17,8 @@ from ledger.encoding import Address
 REQUEST = text(
     "SELECT r.code FROM offpeak.request_claim(:id, :event, :payer, :digest, :message, :signature) r"
 )
+MAX_LOG_INDEX = 2**31 - 1
+"""The column's most; a message may name up to 2^64 - 1."""
 TAKEN = ("queued", "signed", "mined", "done")
 
 e, c, t = chain_event.c, suspense_claim.c, chain_transaction.c
@@ -37,6 +39,8 @@ class ClaimRepository:
 
     async def find(self, transaction: bytes, log_index: int) -> PlainTransfer | None:
         """Return the plain transfer of a log; None where the chain shows none now."""
+        if log_index > MAX_LOG_INDEX:
+            return None
         query = _transfers().where(
             e.chain_id == self._chain_id, e.tx_hash == transaction, e.log_index == log_index
         )

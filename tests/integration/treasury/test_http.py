@@ -119,6 +119,21 @@ async def test_a_plain_transfer_is_listed_and_claimed(counter: Counter) -> None:
     assert (refused.status_code, refused.json()["code"]) == (401, "bad-signature")
 
 
+@pytest.mark.parametrize("log_index", [2**31, 2**63, 2**64 - 1])
+async def test_a_claim_of_a_log_index_that_no_block_has_is_not_found(
+    counter: Counter, log_index: int
+) -> None:
+    wallet = SigningKey(secrets.token_bytes(32))
+    until = int(datetime.now(UTC).timestamp()) + 600
+    claim = SuspenseClaim(
+        wallet.address, secrets.token_bytes(32), log_index, secrets.token_bytes(32), until
+    )
+    signature = "0x" + wallet.sign(claim.digest(counter.house.domain)).hex()
+    body = {"claim": claim.message(), "signature": signature}
+    answer = await counter.client.post("/v1/suspense-claims", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (404, "transfer-not-found")
+
+
 async def test_a_withdrawal_is_taken_followed_and_listed(counter: Counter) -> None:
     house = counter.house
     wallet, other = await house.new_wallet(), await house.new_wallet()
