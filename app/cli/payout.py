@@ -59,7 +59,7 @@ def payout(
     earned funds only and within the contract's limit of the day; what does not fit waits.
     """
     from app.cli.onchain import confirm  # noqa: PLC0415  # --help does without
-    from ledger.money import Nano, format_amount  # noqa: PLC0415
+    from app.client.units import token_text  # noqa: PLC0415
 
     output = Output(as_json=as_json)
     found, funds = asyncio.run(read_statements(home, supplier))
@@ -67,7 +67,7 @@ def payout(
     tell(output, found, funds)
     made: dict[UUID, UUID] = {}
     if due and not dry_run:
-        total = format_amount(Nano(sum(each.to_be_paid for each in due) * 1_000))
+        total = token_text(sum(each.to_be_paid for each in due))
         question = f"Pay {total} to {len(due)} supplier{'s' if len(due) > 1 else ''}?"
         confirm(question, yes=yes, output=output)
         made = asyncio.run(requested(home, due))

@@ -22,7 +22,6 @@ from app.receipts.anchor_repository import AnchorRepository
 from app.receipts.errors import AnchorContradicts
 from app.receipts.log_repository import CheckpointRow, LogRepository
 from app.receipts.proofs import hashes_of
-from app.treasury.commitment_repository import CommitmentRepository
 from app.treasury.transaction import Purpose
 from app.treasury.transaction_repository import Order, TransactionRepository
 from ledger.encoding import Address, Domain
@@ -72,9 +71,7 @@ class Anchoring:
                 return False
             stored = TransactionRepository(connection, chain_id=chain_id)
             await stored.cancel_queued(Purpose.ANCHOR, refused=REFUSED_TRIES)
-            settled, last = await CommitmentRepository(connection, chain_id=chain_id).is_settled(
-                Purpose.ANCHOR
-            )
+            settled, last = await stored.is_settled(Purpose.ANCHOR)
             if not settled:
                 return False
             if last is not None and await stored.now() < last + self.terms.interval:

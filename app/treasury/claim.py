@@ -8,6 +8,7 @@ from uuid import UUID
 
 from app.kit.clock import unix_seconds
 from app.treasury.errors import ClaimDeadline, ClaimTooSmall
+from app.treasury.transaction import rest_after
 from ledger.authorization import SuspenseClaim
 from ledger.encoding import Address
 from ledger.money import Nano
@@ -94,5 +95,6 @@ class ToCredit:
         """Return whether a transaction may be begun: not right after one reverted."""
         if self.reverted_at is None:
             return True
-        rest = min(RETRY_FIRST * (1 << min(self.reverted, 20)), RETRY_MOST)
-        return now >= self.reverted_at + rest
+        return now >= self.reverted_at + rest_after(
+            self.reverted, first=RETRY_FIRST, most=RETRY_MOST
+        )

@@ -1,6 +1,5 @@
 """Queries on what wallets spent here and what the chain was told of it."""
 
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -36,16 +35,6 @@ SPENDS = text(
     " WHERE ceil(coalesce(s.net, 0) / 1000) + coalesce(c.refunded, 0) <> coalesce(c.spent, 0)"
     " ORDER BY a.id LIMIT :limit"
 )
-# The last commit that was begun; whether one is open; and whether the events of all that are done
-# are booked: the cursor has passed their blocks.
-LAST = text(
-    "SELECT max(t.created_at) AS at,"
-    " coalesce(bool_or(t.state IN ('queued', 'signed', 'mined')), false) AS open,"
-    " coalesce(max(t.mined_number) FILTER (WHERE t.state = 'done'), 0)"
-    "   > coalesce((SELECT c.number FROM offpeak.chain_cursor c WHERE c.chain_id = :chain), -1)"
-    "   AS ahead"
-    " FROM offpeak.chain_transaction t WHERE t.chain_id = :chain AND t.purpose = :purpose"
-)
 # Refunds that are on the way, or done and not booked.
 BUSY = text(
     "SELECT t.subject FROM offpeak.chain_transaction t"
@@ -65,12 +54,6 @@ class CommitmentRepository:
         """Return the wallets whose spending the chain has otherwise than the ledger."""
         given = {"chain": self._chain_id, "asset": asset, "limit": WALLET_LIMIT}
         return [_spend(row) for row in await self._tx.execute(SPENDS, given)]
-
-    async def is_settled(self, purpose: str) -> tuple[bool, datetime | None]:
-        """Return whether no transaction of a purpose is open or unbooked, and the last's time."""
-        given = {"chain": self._chain_id, "purpose": purpose}
-        row = (await self._tx.execute(LAST, given)).one()
-        return not row.open and not row.ahead, row.at
 
     async def busy_refunds(self, subjects: list[UUID]) -> set[UUID]:
         """Return those of the refunds that were sent already."""

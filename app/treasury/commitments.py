@@ -54,7 +54,7 @@ class CommitmentLoop:
                 return 0
             spends = CommitmentRepository(connection, chain_id=terms.chain_id)
             stored = TransactionRepository(connection, chain_id=terms.chain_id)
-            settled, last = await spends.is_settled(Purpose.COMMIT)
+            settled, last = await stored.is_settled(Purpose.COMMIT)
             now = await stored.now()
             if self._next is None:
                 self._next = now if last is None else last + terms.interval

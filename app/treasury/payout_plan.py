@@ -7,6 +7,7 @@ from typing import Final
 from uuid import UUID
 
 from app.treasury.fee import base_units_down, nano
+from app.treasury.transaction import rest_after
 from ledger.encoding import Address
 from ledger.money import Nano
 
@@ -60,9 +61,8 @@ class PendingPayout:
         """Return whether it may be tried: 1 h after a refusal, doubled with each, 24 h at most."""
         if self.failed_at is None:
             return True
-        doubled = 1 << min(max(self.failures - 1, 0), 10)
-        wait = min(RETRY_FIRST * doubled, RETRY_MOST)
-        return now >= self.failed_at + wait
+        rest = rest_after(max(self.failures - 1, 0), first=RETRY_FIRST, most=RETRY_MOST)
+        return now >= self.failed_at + rest
 
 
 def payout_batch(

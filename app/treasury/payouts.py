@@ -11,7 +11,6 @@ from app.chain.contracts import TreasuryContract
 from app.chain.rpc import ChainRpc
 from app.db.engine import Database
 from app.kit.ids import IdSource
-from app.treasury.commitment_repository import CommitmentRepository
 from app.treasury.errors import PayoutRefused
 from app.treasury.payout_plan import SupplierStatement, payout_batch
 from app.treasury.payout_repository import PayoutRepository
@@ -21,7 +20,7 @@ from ledger.encoding import Address, uuid_bytes32
 
 LOCK: Final = "offpeak.payouts:"
 
-REFUSALS: Final = 5
+REFUSED_TRIES: Final = 5
 """How often a queued payout may be found to revert before its batch is made anew."""
 
 log = structlog.get_logger()
@@ -94,9 +93,8 @@ class PayoutLoop:
             if await stored.is_halted():
                 await stored.cancel_queued(Purpose.PAYOUT)
                 return 0
-            await stored.cancel_queued(Purpose.PAYOUT, refused=REFUSALS)
-            of_chain = CommitmentRepository(connection, chain_id=terms.chain_id)
-            settled, _ = await of_chain.is_settled(Purpose.PAYOUT)
+            await stored.cancel_queued(Purpose.PAYOUT, refused=REFUSED_TRIES)
+            settled, _ = await stored.is_settled(Purpose.PAYOUT)
             if not settled:
                 return 0
             pending = await PayoutRepository(connection).pending(asset=terms.token)

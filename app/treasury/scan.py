@@ -14,7 +14,7 @@ from app.chain.rpc import ChainRpc
 from app.kit.clock import from_unix_seconds, unix_seconds
 from app.treasury.errors import ChainMoved, EndpointsDisagree
 from app.treasury.events import LogPlace, OurContracts, SeenEvent, read_events
-from app.treasury.watching import ChainSums, Heads, Outlook, choose
+from app.treasury.watching import ChainSums, EndpointHeads, Outlook, choose
 from ledger.encoding import Address
 
 HEADERS_AT_ONCE: Final = 8
@@ -55,14 +55,14 @@ async def look_out(rpc: ChainRpc, *, turn: int, now: datetime) -> tuple[ChainRpc
     return seen[outlook.reader][0], outlook
 
 
-async def _heads(one: ChainRpc) -> Heads | None:
+async def _heads(one: ChainRpc) -> EndpointHeads | None:
     """Return an endpoint's heads, None when it does not name them all."""
     finalized = await _block_or_none(one, "finalized")
     safe = await _block_or_none(one, "safe")
     latest = await _block_or_none(one, "latest")
     if latest is None or safe is None or finalized is None:
         return None
-    return Heads(latest=latest, safe=safe, finalized=finalized)
+    return EndpointHeads(latest=latest, safe=safe, finalized=finalized)
 
 
 async def _block_or_none(one: ChainRpc, block: BlockRef) -> Block | None:

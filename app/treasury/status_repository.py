@@ -11,7 +11,7 @@ from app.chain.blocks import BlockId
 from app.db.engine import Database
 from app.treasury.commitment_plan import WalletSpend
 from app.treasury.commitment_repository import CommitmentRepository
-from app.treasury.fee import base_units_up
+from app.treasury.fee import base_units_up, nano
 from app.treasury.status import BookFigures, Kind, Pending
 from ledger.accounts import HOUSE, AccountKind, account_id
 from ledger.encoding import Address
@@ -138,7 +138,7 @@ class StatusRepository:
             late=int(row.late),
             events=int(row.events),
             owed_nano=Nano(int(row.owed)),
-            suspense_nano=Nano(int(row.suspense) * 1_000),
+            suspense_nano=nano(int(row.suspense)),
             commit_due=commit_due,
             refund_due=refund_due,
             pending=(scan, *pending, commit),

@@ -100,6 +100,11 @@ class Sight:
     """What a new transaction would offer now."""
 
 
+def rest_after(times: int, *, first: timedelta, most: timedelta) -> timedelta:
+    """Return how long something rests that has failed before: `first`, doubled each time."""
+    return min(first * (1 << min(times, 20)), most)
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """How patient and how generous the sender is."""
@@ -117,7 +122,7 @@ class Rules:
 
     def retry_after(self, tries: int) -> timedelta:
         """Return how long a queued transaction rests after so many tries."""
-        return min(self.retry_first * (1 << min(tries, 20)), self.retry_most)
+        return rest_after(tries, first=self.retry_first, most=self.retry_most)
 
 
 @dataclass(frozen=True, slots=True)

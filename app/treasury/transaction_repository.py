@@ -41,6 +41,16 @@ FINISH = text("SELECT offpeak.finish_transaction(:id, :state, :error)")
 POSTPONE = text("SELECT offpeak.postpone_transaction(:id, :error, :not_before)")
 CANCEL = text("SELECT offpeak.cancel_transaction(:id)")
 ABANDON = text("SELECT offpeak.abandon_transaction(:id, :because)")
+# When the last of a purpose was begun, whether one is open, and whether one that is done has events
+# that are not booked: the cursor has not passed its block.
+LAST = text(
+    "SELECT max(t.created_at) AS at,"
+    " coalesce(bool_or(t.state IN ('queued', 'signed', 'mined')), false) AS open,"
+    " coalesce(max(t.mined_number) FILTER (WHERE t.state = 'done'), 0)"
+    "   > coalesce((SELECT c.number FROM offpeak.chain_cursor c WHERE c.chain_id = :chain), -1)"
+    "   AS ahead"
+    " FROM offpeak.chain_transaction t WHERE t.chain_id = :chain AND t.purpose = :purpose"
+)
 
 t, a = chain_transaction.c, chain_attempt.c
 
@@ -183,6 +193,12 @@ class TransactionRepository:
             query = query.where(t.last_error.like(WOULD_REVERT + "%"), t.tries >= refused)
         for each in list(await self._tx.scalars(query)):
             await self.cancel(each)
+
+    async def is_settled(self, purpose: Purpose) -> tuple[bool, datetime | None]:
+        """Return whether no transaction of a purpose is open or unbooked, and the last's time."""
+        given = {"chain": self._chain_id, "purpose": purpose.value}
+        row = (await self._tx.execute(LAST, given)).one()
+        return not row.open and not row.ahead, row.at
 
     async def is_halted(self) -> bool:
         """Return whether nothing may be paid out until an operator has looked at the books."""

@@ -23,7 +23,7 @@ STALE_SECONDS: Final = 90
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heads:
+class EndpointHeads:
     """The three heads that one endpoint names."""
 
     latest: Block
@@ -42,7 +42,7 @@ class Outlook:
     finalized: Block
 
 
-def choose(seen: Sequence[Heads], *, turn: int, now: int) -> Outlook:
+def choose(seen: Sequence[EndpointHeads], *, turn: int, now: int) -> Outlook:
     """Return the outlook of a round; `seen` has one entry per endpoint that answered, at least one.
 
     Endpoints that lag are passed over. Of the others the least depth counts: one that calls a

@@ -14,7 +14,7 @@ from app.treasury.errors import (
     WithdrawalTooSmall,
 )
 from app.treasury.fee import nano
-from app.treasury.transaction import TransactionState
+from app.treasury.transaction import TransactionState, rest_after
 from ledger.authorization import Withdrawal
 from ledger.encoding import Address
 from ledger.errors import BadAmount
@@ -117,8 +117,9 @@ class ToRelay:
             return False
         if self.reverted_at is None:
             return True
-        rest = min(RETRY_FIRST * (1 << min(self.reverted, 20)), RETRY_MOST)
-        return now >= self.reverted_at + rest
+        return now >= self.reverted_at + rest_after(
+            self.reverted, first=RETRY_FIRST, most=RETRY_MOST
+        )
 
 
 def next_action(stored: StoredWithdrawal, *, final_number: int | None) -> str:

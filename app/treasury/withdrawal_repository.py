@@ -13,7 +13,7 @@ from app.treasury.transaction import Purpose, TransactionState
 from app.treasury.withdrawal import Relay, StoredWithdrawal, ToRelay, WithdrawalState
 from ledger.authorization import Withdrawal
 from ledger.encoding import Address
-from ledger.money import MAX_NANO, Nano
+from ledger.money import MAX_NANO, NANO_PER_BASE_UNIT, Nano
 
 REQUEST = text(
     "SELECT r.code, r.id, r.available, r.held FROM offpeak.request_withdrawal("
@@ -73,7 +73,7 @@ class WithdrawalRepository:
             "payer": message.payer,
             "asset": asset,
             "amount": message.amount,
-            "max_fee": min(message.max_fee, MAX_NANO // 1_000),
+            "max_fee": min(message.max_fee, MAX_NANO // NANO_PER_BASE_UNIT),
             "fee": request.fee,
             "nonce": message.nonce,
             "deadline": request.deadline,

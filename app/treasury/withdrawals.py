@@ -22,7 +22,7 @@ from app.treasury.errors import (
     WithdrawalNotFound,
     WithdrawalsHalted,
 )
-from app.treasury.fee import base_units_down
+from app.treasury.fee import base_units_down, nano
 from app.treasury.transaction import Purpose
 from app.treasury.transaction_repository import Order, TransactionRepository
 from app.treasury.withdrawal import (
@@ -97,7 +97,7 @@ class WithdrawalService:
         async with self.database.transaction() as tx:
             outcome = await WithdrawalRepository(tx).request(request, asset=self.terms.token)
         if outcome.id is None or outcome.code not in {"ok", "duplicate"}:
-            raise _refusal(outcome, required=Nano(message.amount * 1_000))
+            raise _refusal(outcome, required=nano(message.amount))
         return await self.one(outcome.id, payer=message.payer)
 
     async def one(self, withdrawal_id: UUID, *, payer: Address) -> StoredWithdrawal:

@@ -29,6 +29,7 @@ from app.treasury.transaction import (
     next_nonce,
     next_step,
     promised_gas,
+    rest_after,
 )
 from ledger.encoding import Address
 
@@ -243,3 +244,11 @@ def test_gas_is_enough_only_beside_what_waiting_ones_may_cost() -> None:
     need = promised + 50_000 * offer.max_fee
     assert gas_shortfall(balance=need, promised=promised, gas=50_000, fees=offer) == 0
     assert gas_shortfall(balance=need - 1, promised=promised, gas=50_000, fees=offer) == 1
+
+
+@given(st.integers(0, 10_000))
+def test_what_has_failed_rests_twice_as_long_each_time_up_to_a_limit(times: int) -> None:
+    first, most = timedelta(seconds=10), timedelta(minutes=10)
+    rest = rest_after(times, first=first, most=most)
+    assert first <= rest <= most
+    assert rest_after(times + 1, first=first, most=most) == min(2 * rest, most)

@@ -12,7 +12,7 @@ from app.treasury.watching import (
     NOTHING_STORED,
     STALE_SECONDS,
     ChainSums,
-    Heads,
+    EndpointHeads,
     StoredEvent,
     StoredSums,
     choose,
@@ -38,8 +38,8 @@ def block(number: int, *, time: int | None = None) -> Block:
     )
 
 
-def heads(latest: int, safe: int, finalized: int) -> Heads:
-    return Heads(latest=block(latest), safe=block(safe), finalized=block(finalized))
+def heads(latest: int, safe: int, finalized: int) -> EndpointHeads:
+    return EndpointHeads(latest=block(latest), safe=block(safe), finalized=block(finalized))
 
 
 def event(number: int, amount: int, *, payer: str = "0xa", kind: str = "deposited") -> StoredEvent:
@@ -68,8 +68,8 @@ def test_an_endpoint_that_lags_neither_reads_nor_holds_the_others_up() -> None:
 
 
 def test_a_block_from_the_future_makes_no_other_endpoint_look_late() -> None:
-    liar = Heads(latest=block(500, time=2 * NOW), safe=block(499), finalized=block(498))
-    honest = Heads(latest=block(100, time=NOW - 12), safe=block(90), finalized=block(80))
+    liar = EndpointHeads(latest=block(500, time=2 * NOW), safe=block(499), finalized=block(498))
+    honest = EndpointHeads(latest=block(100, time=NOW - 12), safe=block(90), finalized=block(80))
     found = choose([liar, honest], turn=0, now=NOW)
     assert (found.safe.number, found.finalized.number) == (90, 80)
 
@@ -81,7 +81,7 @@ three_heads = st.lists(st.integers(0, 300), min_size=3, max_size=3).map(
 
 @given(seen=st.lists(three_heads, min_size=1, max_size=4), turn=st.integers(0, 10))
 def test_no_endpoint_makes_a_block_deeper_than_a_fresh_one_says(
-    seen: list[Heads], turn: int
+    seen: list[EndpointHeads], turn: int
 ) -> None:
     found = choose(seen, turn=turn, now=NOW)
     newest = max(one.latest.timestamp for one in seen)
