@@ -35,6 +35,14 @@ class RpcUnavailable(ChainError):
         self.reasons = tuple(reasons)
 
 
+class TooManyLogs(RpcUnavailable):
+    """More logs in a range than are read at once; ask for fewer blocks."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__("eth_getLogs", [f"over {limit} logs in one scan"])
+        self.limit = limit
+
+
 class RpcRefused(ChainError):
     """The chain executed a call and it reverted.
 

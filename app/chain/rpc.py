@@ -31,7 +31,7 @@ from app.chain.blocks import (
     parse_receipt,
 )
 from app.chain.endpoint import AnswerTooLarge, Endpoint, EndpointFailed, RpcFault, RpcLimits
-from app.chain.errors import RpcRefused, RpcUnavailable
+from app.chain.errors import RpcRefused, RpcUnavailable, TooManyLogs
 from app.chain.outcomes import SendOutcome, send_outcome
 from app.chain.quantities import MalformedValue, data, quantity, show_data, show_quantity, word
 from app.chain.reverts import error_name
@@ -260,7 +260,7 @@ class ChainRpc:
                 middle = (start + end) // 2
                 parts += [(middle + 1, end), (start, middle)]
             if len(found) > limits.log_count:
-                raise RpcUnavailable("eth_getLogs", [f"over {limits.log_count} logs in one scan"])
+                raise TooManyLogs(limits.log_count)
         return tuple(found)
 
     async def _logs(

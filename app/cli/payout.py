@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli.errors import BadInput
 from app.cli.options import DEFAULT_HOME, Home, Json
 from app.cli.output import Output
 
@@ -105,6 +106,9 @@ async def store_address(home: Path, supplier_id: "UUID", address: "Address") -> 
 
     async with operator_database(home) as (database, settings):
         asset = parse_address(settings.token_address.lower())
+        ours = (settings.treasury_address, settings.token_address, f"0x{0:040x}")
+        if address in {each.lower() for each in ours}:
+            raise BadInput(f"{address} is no supplier's: what goes there is lost or refused")
         await SupplierService(database, asset=asset).set_payout_address(supplier_id, address)
 
 

@@ -35,6 +35,8 @@ class WalletSpend:
     """What the chain gave back, in all."""
     room: int
     """What the chain holds for the wallet, by its final events: more than that it would clamp."""
+    is_leaving: bool = False
+    """Whether an exit is open: what is not told before it ripens leaves with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +64,26 @@ class CommitmentPlan:
 
 
 def plan_commitments(wallets: Sequence[WalletSpend], *, treasury: Address) -> CommitmentPlan:
-    """Return what brings the chain's sums to ours, the largest differences first.
+    """Return what brings the chain's sums to ours: who leaves first, then the largest differences.
 
     A wallet for which the chain holds nothing is left out: a made-up balance, or one whose deposit
     was lost. What the contract clamps is told again once the chain holds more for the wallet.
     """
-    commits: list[tuple[int, Address, int]] = []
+    commits: list[tuple[bool, int, Address, int]] = []
     refunds: list[Refund] = []
     for wallet in wallets:
         target = wallet.refunded + base_units_up(wallet.net)
         missing = target - wallet.spent
         if missing > 0 and wallet.room > 0:
-            commits.append((missing, wallet.payer, target))
+            commits.append((not wallet.is_leaving, -missing, wallet.payer, target))
         elif missing < 0:
             refunds.append(Refund(wallet.payer, -missing, refund_id(wallet, treasury=treasury)))
-    commits.sort(key=lambda each: (-each[0], each[1]))
+    commits.sort()
     refunds.sort(key=lambda each: (-each.amount, each.payer))
     chosen = commits[:BATCH_LIMIT]
     return CommitmentPlan(
-        payers=[payer for _, payer, _ in chosen],
-        spent=[target for _, _, target in chosen],
+        payers=[payer for _, _, payer, _ in chosen],
+        spent=[target for _, _, _, target in chosen],
         refunds=refunds[:REFUND_LIMIT],
     )
 

@@ -27,13 +27,15 @@ SPENDS = text(
     " SELECT u.account_id, sum(CASE WHEN u.outcome = 4 THEN u.charge - u.held ELSE u.charge END)"
     "   AS net FROM offpeak.usage_record u GROUP BY u.account_id)"
     " SELECT a.id, a.owner, coalesce(s.net, 0) AS net, coalesce(c.spent, 0) AS spent,"
-    "   coalesce(c.refunded, 0) AS refunded, chain.held - coalesce(c.spent, 0) AS room"
+    "   coalesce(c.refunded, 0) AS refunded, chain.held - coalesce(c.spent, 0) AS room,"
+    "   coalesce(w.exiting, false) AS leaving"
     "  FROM chain JOIN offpeak.account a"
     "    ON a.owner = chain.payer AND a.kind = 'wallet' AND a.asset = :asset"
     "  LEFT JOIN spend s ON s.account_id = a.id"
     "  LEFT JOIN offpeak.wallet_chain c ON c.account_id = a.id"
+    "  LEFT JOIN offpeak.wallet_balance w ON w.account_id = a.id"
     " WHERE ceil(coalesce(s.net, 0) / 1000) + coalesce(c.refunded, 0) <> coalesce(c.spent, 0)"
-    " ORDER BY a.id LIMIT :limit"
+    " ORDER BY leaving DESC, a.id LIMIT :limit"
 )
 # Refunds that are on the way, or done and not booked.
 BUSY = text(
@@ -69,4 +71,5 @@ def _spend(row: Any) -> WalletSpend:
         spent=int(row.spent),
         refunded=int(row.refunded),
         room=int(row.room),
+        is_leaving=row.leaving,
     )

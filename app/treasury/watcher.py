@@ -12,7 +12,7 @@ from typing import Final
 import structlog
 
 from app.chain.blocks import Block, BlockId
-from app.chain.errors import ChainError
+from app.chain.errors import ChainError, TooManyLogs
 from app.chain.rpc import ChainRpc
 from app.db.engine import Database
 from app.kit.clock import from_unix_seconds, utc_now
@@ -109,6 +109,8 @@ class Watcher:
     clock: Callable[[], datetime] = utc_now
     """Whose blocks are from the future; a chain of tests may have another time."""
     health: WatcherHealth = field(default_factory=WatcherHealth, init=False)
+    _fewer: int = field(default=0, init=False)
+    """How often the ranges that are read are halved: somebody may fill blocks with dust."""
     _turn: int = field(default=0, init=False)
     """Raised after a round that was no good: another endpoint is read next."""
     _is_doubtful: bool = field(default=False, init=False)
@@ -137,12 +139,14 @@ class Watcher:
             try:
                 whole = await self._round(books)
             except (ChainError, TreasuryError) as error:
+                self._fewer += isinstance(error, TooManyLogs)
                 rounds = self.health.failed_rounds + 1
                 self.health = replace(self.health, failed_rounds=rounds, why=str(error))
                 raise
             finally:
                 self._turn += self._is_doubtful
             self.health = replace(self.health, failed_rounds=0)
+            self._fewer = max(self._fewer - 1, 0) if whole else self._fewer
             return whole
 
     async def _round(self, books: WatchRepository) -> bool:
@@ -192,7 +196,7 @@ class Watcher:
         parts = ranges(
             look.trusted,
             look.outlook.latest.number,
-            size=self.terms.range_blocks,
+            size=max(self.terms.range_blocks >> self._fewer, 1),
             limit=RANGES_AT_ONCE,
         )
         for first, last in parts:

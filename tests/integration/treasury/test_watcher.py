@@ -4,6 +4,9 @@ import pytest
 
 from app.chain.calls import AuthorizedDeposit, deposit_with_permit
 from app.chain.contracts import TokenContract
+from app.chain.endpoint import RpcLimits
+from app.chain.errors import TooManyLogs
+from app.chain.rpc import open_rpc
 from ledger.token_messages import Permit, ReceiveWithAuthorization
 from tests.chain import CHAIN_ID
 from tests.integration.treasury.watched import (
@@ -212,4 +215,27 @@ async def test_ranges_are_bounded_and_nothing_between_them_is_lost(
         rounds += 1
     assert rounds == (watched.chain.height() - 1) // (20 * blocks)
     assert watched.money(wallet) == has(4_000_000)
+    await watched.check()
+
+
+async def test_dust_that_fills_blocks_makes_ranges_smaller_and_stops_nothing(
+    watched: Watched,
+) -> None:
+    wallet = await watched.wallet()
+    for _ in range(6):
+        await wallet.transfer(1)
+    await wallet.pay_in(5)
+    watched.chain.mine(2)
+    async with open_rpc([watched.chain.url], RpcLimits(log_count=2)) as rpc:
+        watcher = watched.new_watcher(rpc, range_blocks=64)
+        refused = 0
+        for _ in range(40):
+            try:
+                if await watcher.run_once():
+                    break
+            except TooManyLogs:
+                refused += 1
+    assert refused > 0
+    assert watched.cursor() == watched.chain.height() - 2
+    assert watched.money(wallet) == has(5)
     await watched.check()

@@ -101,6 +101,14 @@ def test_a_plan_brings_the_chain_to_the_ledger_and_never_beyond(given_: list[Wal
         assert refund.payer not in plan.payers
 
 
+def test_who_leaves_is_told_of_first_however_little_it_spent() -> None:
+    many = [wallet(number, net=1_000_000) for number in range(2, BATCH_LIMIT + 50)]
+    leaving = replace(wallet(1, net=1), is_leaving=True)
+    plan = plan_commitments([*many, leaving], treasury=TREASURY)
+    assert plan.payers[0] == leaving.payer
+    assert len(plan.payers) == BATCH_LIMIT
+
+
 @given(wallets)
 def test_a_chain_that_was_told_needs_no_plan(given_: list[WalletSpend]) -> None:
     told = [replace(each, spent=each.refunded + base_units_up(each.net)) for each in given_]
