@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 from app.chain import calls
-from app.chain.blocks import Receipt
+from app.chain.blocks import TransactionReceipt
 from app.chain.deploy import Deployed, DeployTerms, deploy
 from app.chain.keys import KeystoreKey
 from app.chain.rpc import ChainRpc, open_rpc
@@ -59,11 +59,13 @@ class TestChain:
         """A client of its own, for one event loop; close it."""
         return open_rpc([self.url])
 
-    def send(self, key: int, to: Address, data: bytes, *, value: int = 0) -> Receipt:
+    def send(self, key: int, to: Address, data: bytes, *, value: int = 0) -> TransactionReceipt:
         """The receipt of a transaction of `TEST_KEYS[key]`, mined and not reverted."""
         return asyncio.run(self.send_later(key, to, data, value=value))
 
-    async def send_later(self, key: int, to: Address, data: bytes, *, value: int = 0) -> Receipt:
+    async def send_later(
+        self, key: int, to: Address, data: bytes, *, value: int = 0
+    ) -> TransactionReceipt:
         """Do as `send`, inside an event loop."""
         signer = KeystoreKey(TEST_KEYS[key])
         async with self.rpc() as rpc:
@@ -140,29 +142,29 @@ class Contracts:
     anchor: Address
     first_block: int
 
-    def mint(self, holder: Address, amount: int) -> Receipt:
+    def mint(self, holder: Address, amount: int) -> TransactionReceipt:
         """Make tokens."""
         return self.chain.send(ADMIN, self.token, calls.MINT.data(holder, amount))
 
     def deposit(
         self, key: int, amount: int, *, to: Address | None = None, ref: bytes = bytes(32)
-    ) -> Receipt:
+    ) -> TransactionReceipt:
         """Mint, approve and deposit, for the key's own wallet or `to`: the deposit's receipt."""
         wallet = address_of_key(key)
         self.mint(wallet, amount)
         self.chain.send(key, self.token, calls.APPROVE.data(self.treasury, amount))
         return self.chain.send(key, self.treasury, calls.deposit(to or wallet, amount, ref))
 
-    def transfer(self, key: int, amount: int) -> Receipt:
+    def transfer(self, key: int, amount: int) -> TransactionReceipt:
         """Mint and send tokens to the treasury by plain transfer: nobody is credited."""
         self.mint(address_of_key(key), amount)
         return self.chain.send(key, self.token, calls.TRANSFER.data(self.treasury, amount))
 
-    def deny(self, holder: Address, *, denied: bool = True) -> Receipt:
+    def deny(self, holder: Address, *, denied: bool = True) -> TransactionReceipt:
         """Put an address on the token's deny list, or take it off."""
         return self.chain.send(ADMIN, self.token, calls.BLACKLIST.data(holder, denied))
 
-    def operate(self, data: bytes) -> Receipt:
+    def operate(self, data: bytes) -> TransactionReceipt:
         """Call the treasury as its operator."""
         return self.chain.send(OPERATOR, self.treasury, data)
 

@@ -58,7 +58,7 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
+class TransactionReceipt:
     """That a transaction was mined in this block; `succeeded` False when it reverted there."""
 
     transaction_hash: bytes
@@ -139,7 +139,7 @@ def parse_log(given: object) -> Log:
     )
 
 
-def parse_receipt(given: object) -> Receipt:
+def parse_receipt(given: object) -> TransactionReceipt:
     """The receipt in a node's answer.
 
     Raises:
@@ -148,7 +148,7 @@ def parse_receipt(given: object) -> Receipt:
     receipt = members("receipt", given)
     status = quantity("status", receipt.get("status"))
     contract = receipt.get("contractAddress")
-    found = Receipt(
+    found = TransactionReceipt(
         transaction_hash=word("transactionHash", receipt.get("transactionHash")),
         block_number=quantity("blockNumber", receipt.get("blockNumber")),
         block_hash=word("blockHash", receipt.get("blockHash")),

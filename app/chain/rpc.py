@@ -19,8 +19,8 @@ from app.chain.blocks import (
     BlockRef,
     GasPrices,
     Log,
-    Receipt,
     Topics,
+    TransactionReceipt,
     block_parameter,
     is_asked,
     items,
@@ -150,10 +150,10 @@ class ChainRpc:
 
         return await self._first_found(method, (named, False), parse)
 
-    async def receipt(self, transaction: bytes) -> Receipt | None:
+    async def receipt(self, transaction: bytes) -> TransactionReceipt | None:
         """The receipt of a mined transaction; None when no endpoint that answers knows one."""
 
-        def parse(given: object) -> Receipt:
+        def parse(given: object) -> TransactionReceipt:
             found = parse_receipt(given)
             if found.transaction_hash != transaction:
                 raise MalformedValue("the asked receipt")

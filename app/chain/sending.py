@@ -9,7 +9,7 @@ from typing import Final
 
 import rlp
 
-from app.chain.blocks import Receipt
+from app.chain.blocks import TransactionReceipt
 from app.chain.errors import (
     RpcUnavailable,
     TransactionPending,
@@ -63,7 +63,7 @@ async def prepare(rpc: ChainRpc, sender: Address, outgoing: Outgoing) -> Transac
 
 async def send_and_wait(
     rpc: ChainRpc, key: ChainKey, transaction: Transaction, *, wait_seconds: float
-) -> Receipt:
+) -> TransactionReceipt:
     """The receipt of a transaction that was mined and did not revert.
 
     Raises:
@@ -78,7 +78,9 @@ async def send_and_wait(
     return await _mined(rpc, signed, wait_seconds)
 
 
-async def _mined(rpc: ChainRpc, signed: SignedTransaction, wait_seconds: float) -> Receipt:
+async def _mined(
+    rpc: ChainRpc, signed: SignedTransaction, wait_seconds: float
+) -> TransactionReceipt:
     try:
         async with asyncio.timeout(wait_seconds):
             while (receipt := await _receipt(rpc, signed.hash)) is None:  # noqa: ASYNC110
@@ -90,7 +92,7 @@ async def _mined(rpc: ChainRpc, signed: SignedTransaction, wait_seconds: float) 
     return receipt
 
 
-async def _receipt(rpc: ChainRpc, transaction: bytes) -> Receipt | None:
+async def _receipt(rpc: ChainRpc, transaction: bytes) -> TransactionReceipt | None:
     try:
         return await rpc.receipt(transaction)
     except RpcUnavailable:

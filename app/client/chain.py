@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from app.chain.blocks import Receipt
+from app.chain.blocks import TransactionReceipt
 from app.chain.contracts import TokenContract, TreasuryContract
 from app.chain.errors import MalformedAnswer, RpcRefused, TransactionReverted
 from app.chain.rpc import ChainRpc
@@ -42,7 +42,7 @@ class Done:
     """A transaction that was mined and did what it was for."""
 
     what: str
-    receipt: Receipt
+    receipt: TransactionReceipt
 
 
 class WalletChain:

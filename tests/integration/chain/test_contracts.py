@@ -3,7 +3,7 @@
 import pytest
 
 from app.chain import calls
-from app.chain.blocks import Receipt
+from app.chain.blocks import TransactionReceipt
 from app.chain.contracts import AnchorContract, TokenContract, TreasuryContract
 from app.chain.errors import MalformedAnswer, RpcRefused
 from app.chain.events import TREASURY_EVENTS, ChainEvent, Deposited, ExitRequested
@@ -21,7 +21,7 @@ from tests.chain import (
 )
 
 
-def events_of(receipt: Receipt, contracts: Contracts) -> list[ChainEvent | None]:
+def events_of(receipt: TransactionReceipt, contracts: Contracts) -> list[ChainEvent | None]:
     return [
         TREASURY_EVENTS.decode(log) for log in receipt.logs if log.address == contracts.treasury
     ]

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from app.chain.blocks import Receipt
+from app.chain.blocks import TransactionReceipt
 from app.db.engine import open_database
 from app.treasury.metrics import TreasuryMetrics
 from app.treasury.status import LIMITS, Kind, TreasuryStatus
@@ -34,7 +34,7 @@ class World:
     contracts: Contracts
     books: TreasuryBooks
 
-    def see(self, kind: str, payer: Address, amount: int, receipt: Receipt) -> UUID:
+    def see(self, kind: str, payer: Address, amount: int, receipt: TransactionReceipt) -> UUID:
         return self.books.see(Seen(kind, payer, amount, receipt.block_number))
 
     def book(self, event: UUID) -> None:
