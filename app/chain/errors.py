@@ -27,7 +27,9 @@ class RpcUnavailable(ChainError):
     """
 
     code = "rpc-unavailable"
-    next_step = "check OFFPEAK_RPC_URLS and that one of the endpoints answers; it is tried again"
+    next_step = (
+        "check that the node of --rpc, OFFPEAK_RPC_URL or OFFPEAK_RPC_URLS answers, then try again"
+    )
 
     def __init__(self, method: str, reasons: Sequence[str]) -> None:
         super().__init__(f"{method}: {'; '.join(reasons) or 'no endpoint is set'}")

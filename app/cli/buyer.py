@@ -58,8 +58,8 @@ def quoting(options: BuyerOptions, payer: str | None) -> Iterator[Client]:
 
 
 @contextmanager
-def paying(options: BuyerOptions) -> Iterator[Client]:
-    """Yield a client with the wallet opened."""
+def paying(options: BuyerOptions, *, short: str = "") -> Iterator[Client]:
+    """Yield a client with the wallet opened; `short` is the next step when funds do not do."""
     known = read_up_file(options.wallet.home)
     transport = Transport(gateway_url(options, known))
     keystore = find_keystore(options.wallet)
@@ -70,7 +70,9 @@ def paying(options: BuyerOptions) -> Iterator[Client]:
             yield client
         except ProblemError as problem:
             if problem.code == "insufficient-funds":
-                problem.next_step = funds_step(wallet.address, known, chain_id=terms.chain_id)
+                problem.next_step = short or funds_step(
+                    wallet.address, known, chain_id=terms.chain_id
+                )
             raise
 
 

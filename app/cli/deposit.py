@@ -64,7 +64,12 @@ def deposit(
     answers, credited. Without an option the best way that the token has is taken.
     """
     from app.cli.buyer import BuyerOptions  # noqa: PLC0415  # --help does without
-    from app.cli.onchain import ChainOptions, gateway_client, opened_wallet  # noqa: PLC0415
+    from app.cli.onchain import (  # noqa: PLC0415
+        ChainOptions,
+        gateway_client,
+        opened_wallet,
+        telling_what_goes_on,
+    )
     from app.cli.wallets import WalletOptions  # noqa: PLC0415
     from app.client.units import base_units  # noqa: PLC0415
     from ledger.money import parse_amount  # noqa: PLC0415
@@ -79,13 +84,14 @@ def deposit(
     opened = opened_wallet(wallet)
     buyer = BuyerOptions(wallet=wallet, url=url)
     before = balance_before(buyer, opened)
-    document = asyncio.run(deposited(options, opened, base, way, output))
-    document["credited"] = None
-    if before is None:
-        output.note("no gateway was reached: it is credited once one has seen it")
-    else:
-        client = gateway_client(buyer, opened)
-        document["credited"] = credited(client, document, before, wait, output)
+    with telling_what_goes_on(output, look="offpeak wallet balance"):
+        document = asyncio.run(deposited(options, opened, base, way, output))
+        document["credited"] = None
+        if before is None:
+            output.note("no gateway was reached: it is credited once one has seen it")
+        else:
+            client = gateway_client(buyer, opened)
+            document["credited"] = credited(client, document, before, wait, output)
     rows = [(name.replace("_", " "), str(value)) for name, value in document.items()]
     output.rows(document, [row for row in rows if row[1] != "None"])
 

@@ -125,7 +125,10 @@ def cancel(
 
 def act(options: "ChainOptions", plan: "Planner", output: Output) -> None:
     """Plan, show, ask, send, and show where the exit stands then."""
-    transaction, found = asyncio.run(acted(options, plan, output))
+    from app.cli.onchain import telling_what_goes_on  # noqa: PLC0415  # --help does without
+
+    with telling_what_goes_on(output, look="offpeak exit status"):
+        transaction, found = asyncio.run(acted(options, plan, output))
     document = {"transaction": transaction, **status_document(found)}
     output.rows(document, [("transaction", transaction), *status_rows(found)])
 

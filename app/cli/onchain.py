@@ -1,8 +1,9 @@
 """From options to a wallet on its chain, with or without a gateway."""
 
+import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,9 +98,22 @@ def confirm(question: str, *, yes: bool, output: Output) -> None:
         return
     if not sys.stdin.isatty():
         raise Declined
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a loop's waits for an await
     try:
         agreed = typer.confirm(question, err=True)
     except typer.Abort:  # Ctrl-C at the question
         raise Declined from None
+    finally:
+        signal.signal(signal.SIGINT, before)
     if not agreed:
         raise Declined
+
+
+@contextmanager
+def telling_what_goes_on(output: Output, *, look: str) -> Iterator[None]:
+    """Say on Ctrl-C where to see what was already sent; a stop cannot take it back."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        output.note(f"stopped; what was already sent goes on: `{look}` shows it")
+        raise

@@ -56,7 +56,7 @@ def abandon(
     Nothing is paid twice by this: the contracts use each withdrawal, payout and refund once.
     """
     if stuck == (key is not None):
-        raise BadInput("name --key ADDRESS or --stuck")
+        raise BadInput("name --key ADDRESS or --stuck, and not both")
     count = asyncio.run(_abandon(home, key, because))
     rows = [("abandoned", str(count))]
     Output(as_json=as_json).rows({"abandoned": count}, rows)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = "Example: offpeak withdraw all"
 ALL = "all"
+SHORT = "withdraw less, or `offpeak withdraw all`; nothing was taken"
 
 Amount = Annotated[
     str, typer.Argument(help="How much, in tokens, or `all` that is available.", show_default=False)
@@ -63,7 +64,7 @@ def withdraw(
     to wait stops nothing: `offpeak wallet balance` shows where it is.
     """
     from app.cli.buyer import BuyerOptions, paying  # noqa: PLC0415  # --help does without
-    from app.cli.onchain import confirm  # noqa: PLC0415
+    from app.cli.onchain import confirm, telling_what_goes_on  # noqa: PLC0415
     from app.cli.wallets import WalletOptions  # noqa: PLC0415
     from app.client.withdrawals import plan_withdrawal, wait_until_paid  # noqa: PLC0415
 
@@ -72,7 +73,7 @@ def withdraw(
     wallet = WalletOptions(
         home=home, keystore=keystore, account=account, password_file=password_file
     )
-    with paying(BuyerOptions(wallet=wallet, url=url)) as client:
+    with paying(BuyerOptions(wallet=wallet, url=url), short=SHORT) as client:
         plan = plan_withdrawal(client, wish, now=int(time.time()), nonce=secrets.token_bytes(32))
         output.note_rows(plan_rows(plan))
         confirm(question(plan), yes=yes, output=output)
@@ -80,7 +81,8 @@ def withdraw(
         found = client.withdraw(plan.message)
         output.note(f"asked for: {found.id}")
         if not no_wait:
-            found = wait_until_paid(client, found, wait_seconds=wait, say=output.note)
+            with telling_what_goes_on(output, look="offpeak wallet balance"):
+                found = wait_until_paid(client, found, wait_seconds=wait, say=output.note)
     output.rows(found.model_dump(mode="json"), found_rows(found))
 
 

@@ -67,6 +67,7 @@ class KeyStillSends(TreasuryError):
     """Transactions of a key that sends cannot be given up: those behind them would hang."""
 
     code = "key-still-sends"
+    next_step = "give the workers another key first: docs/how-to/rotate-chain-keys.md"
 
     def __init__(self, sender: Address) -> None:
         super().__init__(f"{checksum_address(sender)} is a key that the workers send with")
