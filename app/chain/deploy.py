@@ -4,6 +4,7 @@ The deploying key is the first admin, since only an admin grants roles; a transf
 admin is begun at the end, who accepts it after the delay.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +21,11 @@ from ledger.encoding import Address
 _BEGIN_TRANSFER: Final = Function("beginDefaultAdminTransfer(address)")
 _TREASURY_ARGUMENTS: Final = ("address", "address", "uint48", "uint64", "uint128")
 _ANCHOR_ARGUMENTS: Final = ("address", "uint48")
+
+
+Say = Callable[[str], None]
+DEPLOYMENT_GAS: Final = 6_000_000
+"""More than all steps took together when they were measured (5.4 million, without a token)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,14 +58,20 @@ class Deployed:
     block_number: int
 
 
-async def deploy(rpc: ChainRpc, key: ChainKey, terms: DeployTerms) -> Deployed:
-    """Deploy the contracts and grant the roles; each step waits until it is mined.
+def silent(_: str) -> None:
+    """Say nothing."""
+
+
+async def deploy(
+    rpc: ChainRpc, key: ChainKey, terms: DeployTerms, *, say: Say = silent
+) -> Deployed:
+    """Deploy the contracts and grant the roles; each step waits until it is mined, and is said.
 
     Raises:
         RpcRefused, TransactionRefused, TransactionReverted, TransactionPending, KeyRefused,
         RpcUnavailable: it stopped there; what was deployed before is unused.
     """
-    work = _Deployment(rpc, key, terms.wait_seconds)
+    work = _Deployment(rpc, key, terms.wait_seconds, say)
     token = terms.token or await work.create("MockUSDC", b"")
     treasury = await work.create(
         "Treasury",
@@ -79,12 +91,16 @@ async def deploy(rpc: ChainRpc, key: ChainKey, terms: DeployTerms) -> Deployed:
     operator_role = await contract.operator_role("latest")
     guardian_role = await contract.guardian_role("latest")
     anchor_role = await AnchorContract(rpc, anchor).anchor_role("latest")
-    await work.send(treasury, GRANT_ROLE.data(operator_role, terms.operator))
-    await work.send(treasury, GRANT_ROLE.data(guardian_role, terms.guardian))
-    await work.send(anchor, GRANT_ROLE.data(anchor_role, terms.anchor))
+    grants = (
+        ("operator", treasury, operator_role, terms.operator),
+        ("guardian", treasury, guardian_role, terms.guardian),
+        ("anchor", anchor, anchor_role, terms.anchor),
+    )
+    for name, contract_address, role, holder in grants:
+        await work.send(f"grant {name}", contract_address, GRANT_ROLE.data(role, holder))
     if terms.admin is not None and terms.admin != key.address:
-        await work.send(treasury, _BEGIN_TRANSFER.data(terms.admin))
-        await work.send(anchor, _BEGIN_TRANSFER.data(terms.admin))
+        for contract_address in (treasury, anchor):
+            await work.send("offer admin", contract_address, _BEGIN_TRANSFER.data(terms.admin))
     assert work.first_block is not None
     return Deployed(
         chain_id=await rpc.chain_id(),
@@ -98,19 +114,23 @@ async def deploy(rpc: ChainRpc, key: ChainKey, terms: DeployTerms) -> Deployed:
 class _Deployment:
     """Transactions of one key, one after the other."""
 
-    def __init__(self, rpc: ChainRpc, key: ChainKey, wait_seconds: float) -> None:
+    def __init__(self, rpc: ChainRpc, key: ChainKey, wait_seconds: float, say: Say) -> None:
         self._rpc = rpc
         self._key = key
         self._wait_seconds = wait_seconds
+        self._say = say
         self.first_block: int | None = None
 
-    async def send(self, to: Address | None, data: bytes) -> Address | None:
+    async def send(self, what: str, to: Address | None, data: bytes) -> Address | None:
         """Send and wait; the address of a created contract."""
         outgoing = Outgoing(to=to, data=data)
         transaction = await prepare(self._rpc, self._key.address, outgoing)
+        self._say(f"sending: {what}")
         receipt = await send_and_wait(
             self._rpc, self._key, transaction, wait_seconds=self._wait_seconds
         )
+        mined = f"0x{receipt.transaction_hash.hex()} in block {receipt.block_number}"
+        self._say(f"mined: {what}, {mined}")
         if self.first_block is None:
             self.first_block = receipt.block_number
         if to is None and receipt.contract != created_address(self._key.address, transaction.nonce):
@@ -119,6 +139,6 @@ class _Deployment:
 
     async def create(self, name: ContractName, arguments: bytes) -> Address:
         """The address of a new contract."""
-        found = await self.send(None, load_artifact(name).bytecode + arguments)
+        found = await self.send(f"create {name}", None, load_artifact(name).bytecode + arguments)
         assert found is not None
         return found

@@ -40,7 +40,7 @@ MEANINGS: Final[Mapping[Exit, str]] = {
     Exit.WALLET: "the keystore or its password is wrong or missing",
     Exit.UNFINISHED: "the job or transaction goes on; its id was printed",
     Exit.INCOMPLETE: "charged, but cut off or not the JSON that --schema asked for; printed as is",
-    Exit.INTERRUPTED: "stopped by Ctrl-C; what was already signed goes on, see `offpeak job list`",
+    Exit.INTERRUPTED: "stopped by Ctrl-C; what was sent goes on: `job list`, `wallet balance`",
 }
 """What each exit code means."""
 

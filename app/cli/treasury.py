@@ -23,12 +23,15 @@ from app.cli.treasury_transactions import abandon, transactions
 
 if TYPE_CHECKING:
     from app.chain.deploy import Deployed, DeployTerms
+    from app.chain.rpc import ChainRpc
     from app.cli.onchain import ChainOptions
     from app.treasury.status import TreasuryStatus
+    from ledger.encoding import Address
 
 app = typer.Typer(help="The treasury contract, for its operator.", no_args_is_help=True)
 
 DAY_SECONDS = 86_400
+TOKEN_DECIMALS = 6
 
 app.command(epilog="Example: offpeak treasury transactions --json")(transactions)
 app.command(
@@ -220,6 +223,7 @@ async def deployed(options: "ChainOptions", terms: "DeployTerms", output: Output
     key = KeystoreKey(open_keystore(keystore, password_for(keystore, options.wallet)))
     async with rpc_of(options.rpc, read_up_file(options.wallet.home)) as rpc:
         chain_id = await rpc.chain_id()
+        await require_deployable(rpc, key.address, terms.token)
         rows = [
             ("chain", str(chain_id)),
             ("deployer", checksum_address(key.address)),
@@ -233,7 +237,36 @@ async def deployed(options: "ChainOptions", terms: "DeployTerms", output: Output
         ]
         output.note_rows(rows)
         confirm(f"Deploy on chain {chain_id}?", yes=options.yes, output=output)
-        return await contracts.deploy(rpc, key, terms)
+        return await contracts.deploy(rpc, key, terms, say=output.note)
+
+
+async def require_deployable(rpc: "ChainRpc", deployer: "Address", token: "Address | None") -> None:
+    """Return when the deployer can pay for the gas and the token is one of six decimals.
+
+    Raises:
+        GasMissing, BadInput: before anything is asked or sent.
+    """
+    from app.chain.contracts import TokenContract  # noqa: PLC0415  # --help does without
+    from app.chain.deploy import DEPLOYMENT_GAS  # noqa: PLC0415
+    from app.chain.errors import MalformedAnswer, RpcRefused  # noqa: PLC0415
+    from app.client.chain_errors import GasMissing  # noqa: PLC0415
+
+    prices = await rpc.fees()
+    need = DEPLOYMENT_GAS * (prices.base + prices.priority)
+    have = await rpc.balance(deployer)
+    if have < need:
+        raise GasMissing(deployer, need_wei=need, have_wei=have)
+    if token is None:
+        return
+    try:
+        decimals = await TokenContract(rpc, token).decimals("latest")
+    except (MalformedAnswer, RpcRefused):
+        decimals = None
+    if decimals != TOKEN_DECIMALS:
+        raise BadInput(
+            f"{token} is no token of {TOKEN_DECIMALS} decimals on this chain: name another one,"
+            " or --mock-token on a test network"
+        )
 
 
 def settings_rows(found: "Deployed") -> list[tuple[str, str]]:

@@ -215,8 +215,22 @@ def test_a_deployment_prints_the_settings_that_use_it(owner: Owner) -> None:
     named = ("--operator", roles[0], "--guardian", roles[1], "--anchor", roles[2])
     unsaid = owner.run("treasury", "deploy", *named, "--yes")
     assert (unsaid.exit_code, "--mock-token" in unsaid.stderr) == (Exit.USAGE, True)
+    other = owner.run("treasury", "deploy", "--token", "0x" + "77" * 20, *named, "--yes")
+    assert (other.exit_code, "no token of 6 decimals" in other.stderr) == (Exit.USAGE, True)
     done = owner.run("treasury", "deploy", "--mock-token", *named, "--yes")
     assert done.exit_code == 0, done.stderr
+    assert done.stderr.count("mined: ") == 6, "each step is said"
     settings = dict(line.split("=") for line in done.stdout.splitlines())
     assert settings["OFFPEAK_CHAIN_ID"] == "31337"
     assert owner.document("exit", "status", **settings)["available"] == "0.000000000"
+
+
+def test_a_deployer_without_coins_is_told_before_anything_is_sent(owner: Owner) -> None:
+    named = ("--operator", f"0x{1:040x}", "--guardian", f"0x{2:040x}", "--anchor", f"0x{3:040x}")
+    chain = owner.contracts.chain
+    before = chain.ask("evm_snapshot")
+    chain.set_gas_money(owner.address, 0)
+    refused = owner.run("treasury", "deploy", "--mock-token", *named, "--yes")
+    assert (refused.exit_code, "send native coins" in refused.stderr) == (Exit.FUNDS, True)
+    assert "sending" not in refused.stderr
+    chain.ask("evm_revert", before)
