@@ -13,10 +13,8 @@ from app.capacity.costs import PriorCost
 from app.capacity.loop import MarketLoop, PricePointLoop, PriceRules
 from app.capacity.market import MarketSnapshot
 from app.capacity.service import MarketService
-from app.chain.artifacts import load_artifact
-from app.chain.checks import ChainGuard, chain_terms
-from app.chain.endpoint import RpcLimits
-from app.chain.rpc import ChainRpc, open_rpc
+from app.chain.checks import ChainGuard
+from app.chain.rpc import ChainRpc
 from app.config import Settings
 from app.db.engine import Database, DatabaseLimits, open_database
 from app.db.migrate import head_revision
@@ -43,11 +41,8 @@ from app.receipts.sequencer import LogTerms, Sequencer
 from app.receipts.service import RecordService
 from app.requests.service import RequestParts, RequestService, RequestTerms
 from app.treasury.claims import ClaimService
-from app.treasury.parts import claims_of, withdrawals_of
+from app.treasury.parts import chain_guard_of, money_of
 from app.treasury.withdrawals import WithdrawalService
-from app.wallets.contract_wallets import ContractWallets
-from app.wallets.heads import ChainHeads
-from app.wallets.probe import HEADS_APART, ContractProbe
 from app.wallets.service import WalletService
 from app.wallets.signatures import WalletSignatures
 from ledger.authorization import authorization_domain
@@ -125,46 +120,25 @@ def build_gateway(settings: Settings) -> Gateway:
     catalogue = Catalogue()
     counter = PromptCounter(catalogue, max_prompt_tokens=settings.max_prompt_tokens)
     sources = QuoteSources(catalogue, counter, market, ids, os.urandom)
-    key = SigningKey(settings.signing_key_bytes())
-    quotes = QuoteService(sources, quote_terms(settings), key=key)
+    quotes = quotes_of(settings, sources)
     wakes = Wakes(valkey)
     waiters = JobWaiters(database, wakes)
     records = record_service_of(settings, database)
-    dispatch = DispatchService(
-        settings.replica_id,
-        DispatchParts(
-            database=database,
-            cipher=cipher,
-            wakes=wakes,
-            releases=releases_of(settings, catalogue, counter),
-            market=market,
-            speed_limits=speed_limits(settings),
-        ),
-        dispatch_needs(settings, records, waiters, metrics, ids),
+    parts = DispatchParts(
+        database=database,
+        cipher=cipher,
+        wakes=wakes,
+        releases=releases_of(settings, catalogue, counter),
+        market=market,
+        speed_limits=speed_limits(settings),
     )
+    needs = dispatch_needs(settings, records, waiters, metrics, ids)
+    dispatch = DispatchService(settings.replica_id, parts, needs)
     admission = admission_of(settings, database, cipher)
-    chain = chain_of(settings)
-    heads = None if chain is None else ChainHeads(chain, monotonic=time.monotonic)
-    wallets = WalletService(
-        database,
-        token=lower_address(settings.token_address),
-        safe_limit=parse_amount(settings.deposit_safe_limit),
-        heads=heads,
-    )
-    signatures = signatures_of(settings, database, chain)
-    requests = RequestService(
-        RequestParts(
-            database,
-            cipher,
-            admission,
-            market,
-            dispatch.dispatcher,
-            waiters,
-            records,
-            signatures,
-        ),
-        RequestTerms(quotes.key, wallets.token),
-    )
+    money = money_of(settings, database)
+    behind = (admission, market, dispatch.dispatcher, waiters, records, money.signatures)
+    terms = RequestTerms(quotes.key, money.wallets.token)
+    requests = RequestService(RequestParts(database, cipher, *behind), terms)
     return Gateway(
         settings=settings,
         database=database,
@@ -174,50 +148,32 @@ def build_gateway(settings: Settings) -> Gateway:
         market_loop=market_loop,
         market=market,
         quotes=quotes,
-        wallets=wallets,
-        withdrawals=withdrawals_of(settings, database, chain, heads, signatures),
-        claims=claims_of(settings, database, signatures),
-        signatures=signatures,
+        wallets=money.wallets,
+        withdrawals=money.withdrawals,
+        claims=money.claims,
+        signatures=money.signatures,
         wakes=wakes,
         waiters=waiters,
         records=records,
-        receipts=ReceiptService(database, record_signer_of(settings), cipher, token=wallets.token),
+        receipts=ReceiptService(database, record_signer_of(settings), cipher, token=terms.token),
         log=LogReader(database),
         dispatch=dispatch,
         admission=admission,
         requests=requests,
         readiness=ReadinessService(database, valkey, head=head_revision()),
-        chain=chain,
-        chain_guard=chain_guard_of(settings, chain),
+        chain=money.chain,
+        chain_guard=chain_guard_of(settings, money.chain),
     )
 
 
-def chain_of(settings: Settings) -> ChainRpc | None:
-    """Return the chain's nodes, None when none are set."""
-    if not settings.rpc_url_list:
-        return None
-    limits = RpcLimits(log_blocks=settings.log_range_blocks)
-    return open_rpc(settings.rpc_url_list, limits, expected_chain_id=settings.chain_id)
+def quotes_of(settings: Settings, sources: QuoteSources) -> QuoteService:
+    """Return what makes and checks quotes.
 
-
-def signatures_of(
-    settings: Settings, database: Database, chain: ChainRpc | None
-) -> WalletSignatures:
-    """Return what checks wallets' signatures; contract wallets' only where there is a chain."""
-    if chain is None:
-        return WalletSignatures()
-    # a development chain stands still while nobody uses it
-    max_age = None if settings.is_development else HEADS_APART
-    probe = ContractProbe(chain, load_artifact("SignatureProbe").bytecode, max_age=max_age)
-    return WalletSignatures(ContractWallets(probe, database, monotonic=time.monotonic))
-
-
-def chain_guard_of(settings: Settings, chain: ChainRpc | None) -> ChainGuard | None:
-    """Return what compares the settings with the chain."""
-    if chain is None:
-        return None
-    terms = chain_terms(settings)
-    return ChainGuard(chain, terms, retry_seconds=settings.chain_poll_seconds)
+    Raises:
+        MissingKey, BadPrivateKey: the signing key is not set or is none.
+    """
+    key = SigningKey(settings.signing_key_bytes())
+    return QuoteService(sources, quote_terms(settings), key=key)
 
 
 def dispatch_needs(

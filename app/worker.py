@@ -16,7 +16,6 @@ from prometheus_client import CollectorRegistry
 from app.assembly import (
     build_price_point_loop,
     build_sequencer,
-    chain_of,
     database_of,
     record_domain_of,
     record_service_of,
@@ -32,7 +31,7 @@ from app.jobs.sweeper import Sweeper
 from app.kit.exposed import Exposed
 from app.kit.periodic import Periodic
 from app.receipts.anchoring import Anchoring, AnchoringTerms
-from app.treasury.parts import new_ids
+from app.treasury.parts import chain_of, new_ids
 from app.treasury.work import TreasuryWork, treasury_work
 
 SIGN_LIMIT = 500

@@ -93,11 +93,10 @@ async def reconciled(
 
 async def compared(settings: "Settings", database: "Database") -> "ChainCompared":
     """Compare the chain with the books, where there is one."""
-    from app.assembly import chain_of  # noqa: PLC0415  # --help does without
     from app.chain.errors import ChainError  # noqa: PLC0415
     from app.finance.reconciliation import NO_CHAIN, ChainCompared  # noqa: PLC0415
     from app.treasury.errors import FinalBlockUnknown  # noqa: PLC0415
-    from app.treasury.parts import status_terms  # noqa: PLC0415
+    from app.treasury.parts import chain_of, status_terms  # noqa: PLC0415
     from app.treasury.status_reader import StatusReader  # noqa: PLC0415
 
     rpc = chain_of(settings)

@@ -169,10 +169,11 @@ async def read_statements(
 
 async def read_funds(settings: "Settings") -> Funds | None:
     """Return what the contract can pay now; None without a chain or while nobody says."""
-    from app.assembly import chain_of, lower_address  # noqa: PLC0415  # --help does without
+    from app.assembly import lower_address  # noqa: PLC0415  # --help does without
     from app.chain.contracts import TreasuryContract  # noqa: PLC0415
     from app.chain.errors import ChainError  # noqa: PLC0415
     from app.treasury.fee import nano  # noqa: PLC0415
+    from app.treasury.parts import chain_of  # noqa: PLC0415
 
     rpc = chain_of(settings)
     if rpc is None:

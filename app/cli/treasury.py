@@ -284,10 +284,9 @@ def settings_rows(found: "Deployed") -> list[tuple[str, str]]:
 
 async def read_status(home: Path) -> "TreasuryStatus":
     """Read the books with the settings' database and the chain with their nodes."""
-    from app.assembly import chain_of  # noqa: PLC0415  # --help does without
     from app.cli.server import reader_database, sending_keys  # noqa: PLC0415
     from app.treasury.errors import ChainNotConfigured  # noqa: PLC0415
-    from app.treasury.parts import status_terms  # noqa: PLC0415
+    from app.treasury.parts import chain_of, status_terms  # noqa: PLC0415
     from app.treasury.status_reader import StatusReader  # noqa: PLC0415
 
     async with reader_database(home) as (database, settings):

@@ -58,8 +58,10 @@ def abandon(
     if stuck == (key is not None):
         raise BadInput("name --key ADDRESS or --stuck, and not both")
     count = asyncio.run(_abandon(home, key, because))
-    rows = [("abandoned", str(count))]
-    Output(as_json=as_json).rows({"abandoned": count}, rows)
+    output = Output(as_json=as_json)
+    output.rows({"abandoned": count}, [("abandoned", str(count))])
+    if count == 0:
+        output.note("nothing to abandon: `offpeak treasury transactions` shows what is on the way")
 
 
 def document(tx: "StoredTransaction") -> dict[str, object]:
@@ -95,11 +97,10 @@ async def _abandon(home: Path, key: str | None, because: str) -> int:
 
 @asynccontextmanager
 async def _abandoning(home: Path) -> "AsyncGenerator[tuple[Abandoning, Settings]]":
-    from app.assembly import chain_of  # noqa: PLC0415  # --help does without
     from app.cli.server import store_settings  # noqa: PLC0415
     from app.treasury.abandoning import Abandoning  # noqa: PLC0415
     from app.treasury.errors import ChainNotConfigured  # noqa: PLC0415
-    from app.treasury.parts import treasury_database_of  # noqa: PLC0415
+    from app.treasury.parts import chain_of, treasury_database_of  # noqa: PLC0415
 
     settings = store_settings(home)
     chain = chain_of(settings)

@@ -3,9 +3,13 @@
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
-from app.chain.rpc import ChainRpc
+from app.chain.artifacts import load_artifact
+from app.chain.checks import ChainGuard, chain_terms
+from app.chain.endpoint import RpcLimits
+from app.chain.rpc import ChainRpc, open_rpc
 from app.config import Settings
 from app.db.engine import TREASURY_ROLE, Database, DatabaseLimits, open_database
 from app.kit.clock import unix_ms
@@ -19,7 +23,10 @@ from app.treasury.transaction import Rules
 from app.treasury.watcher import WatcherTerms
 from app.treasury.withdrawal import WithdrawalTerms
 from app.treasury.withdrawals import WithdrawalService
+from app.wallets.contract_wallets import ContractWallets
 from app.wallets.heads import ChainHeads
+from app.wallets.probe import HEADS_APART, ContractProbe
+from app.wallets.service import WalletService
 from app.wallets.signatures import WalletSignatures
 from ledger.authorization import authorization_domain
 from ledger.encoding import Address
@@ -31,6 +38,64 @@ WEI_PER_NANO = 10**9
 REBROADCAST_SECONDS = 10
 POOL_SIZE = 16
 """Each loop may hold a lock's connection for a whole round."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoneyParts:
+    """What of a gateway knows wallets and their chain."""
+
+    chain: ChainRpc | None
+    signatures: WalletSignatures
+    wallets: WalletService
+    withdrawals: WithdrawalService
+    claims: ClaimService
+
+
+def money_of(settings: Settings, database: Database) -> MoneyParts:
+    """Return what shows wallets' money, takes it back, and checks who signed."""
+    chain = chain_of(settings)
+    heads = None if chain is None else ChainHeads(chain, monotonic=time.monotonic)
+    signatures = signatures_of(settings, database, chain)
+    return MoneyParts(
+        chain=chain,
+        signatures=signatures,
+        wallets=WalletService(
+            database,
+            token=Address(settings.token_address.lower()),
+            safe_limit=parse_amount(settings.deposit_safe_limit),
+            heads=heads,
+        ),
+        withdrawals=withdrawals_of(settings, database, chain, heads, signatures),
+        claims=claims_of(settings, database, signatures),
+    )
+
+
+def chain_of(settings: Settings) -> ChainRpc | None:
+    """Return the chain's nodes, None when none are set."""
+    if not settings.rpc_url_list:
+        return None
+    limits = RpcLimits(log_blocks=settings.log_range_blocks)
+    return open_rpc(settings.rpc_url_list, limits, expected_chain_id=settings.chain_id)
+
+
+def signatures_of(
+    settings: Settings, database: Database, chain: ChainRpc | None
+) -> WalletSignatures:
+    """Return what checks wallets' signatures; contract wallets' only where there is a chain."""
+    if chain is None:
+        return WalletSignatures()
+    # a development chain stands still while nobody uses it
+    max_age = None if settings.is_development else HEADS_APART
+    probe = ContractProbe(chain, load_artifact("SignatureProbe").bytecode, max_age=max_age)
+    return WalletSignatures(ContractWallets(probe, database, monotonic=time.monotonic))
+
+
+def chain_guard_of(settings: Settings, chain: ChainRpc | None) -> ChainGuard | None:
+    """Return what compares the settings with the chain."""
+    if chain is None:
+        return None
+    terms = chain_terms(settings)
+    return ChainGuard(chain, terms, retry_seconds=settings.chain_poll_seconds)
 
 
 def treasury_database_of(settings: Settings) -> Database:

@@ -61,8 +61,13 @@ def moved(terms: ChainTerms, name: str, address: Address) -> ChainTerms:
     return ChainTerms(chain_id=terms.chain_id, exit_delay_above=terms.exit_delay_above, **addresses)
 
 
-async def test_right_settings_pass(rpc: ChainRpc, terms: ChainTerms) -> None:
+async def test_right_settings_pass_and_every_contract_was_asked(
+    rpc: ChainRpc, terms: ChainTerms, proxy: FaultRpc
+) -> None:
     await check_chain(rpc, terms)
+    assert proxy.count("eth_chainId") >= 1
+    assert proxy.count("eth_getCode") == 3
+    assert proxy.count("eth_call") >= 5, "decimals, both domains, the treasury's token and delay"
 
 
 async def test_another_chain_is_refused_though_only_one_of_the_urls_is_of_it(

@@ -158,3 +158,18 @@ async def send_plainly(stack: Stack, amount: int) -> None:
         data = TRANSFER.data(deployed.treasury, amount)
         outgoing = Outgoing(to=deployed.token, data=data)
         await send_and_wait(rpc, key, await prepare(rpc, key.address, outgoing), wait_seconds=10)
+
+
+def test_what_is_on_the_way_is_listed_and_a_key_that_sends_is_not_abandoned(stack: Stack) -> None:
+    document(stack, "withdraw", "0.1", "--yes", "--no-wait")
+    wait_until(lambda: document(stack, "treasury", "transactions")["transactions"])
+    [mine, *_] = document(stack, "treasury", "transactions")["transactions"]
+    assert mine["purpose"] in {"withdrawal", "commit", "anchor"}
+    because = ("--because", "a test")
+    refused = invoked(stack.home.path, "treasury", "abandon", "--key", mine["sender"], *because)
+    assert (refused.exit_code, "key-still-sends" in refused.stderr) == (Exit.REFUSED, True)
+    stranger = "0x" + "99" * 20
+    none = invoked(stack.home.path, "treasury", "abandon", "--key", stranger, *because)
+    assert (none.exit_code, "nothing to abandon" in none.stderr) == (0, True)
+    neither = invoked(stack.home.path, "treasury", "abandon", *because)
+    assert neither.exit_code == Exit.USAGE

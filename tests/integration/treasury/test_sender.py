@@ -43,6 +43,22 @@ async def offer(rpc: ChainRpc, key: int, outgoing: Outgoing, **fields: Any) -> b
     return signed.hash
 
 
+async def stranger_uses_our_nonce(house: House) -> Any:
+    """Sign what waits, lose it, and mine somebody else's with its nonce; our transaction's row."""
+    chain = house.contracts.chain
+    chain.pause_mining()
+    await house.withdrawals().run_once()
+    await house.sender().run_once()
+    [ours] = house.transactions()
+    [attempt] = house.rows("SELECT hash FROM offpeak.chain_attempt")
+    chain.ask("anvil_dropTransaction", "0x" + bytes(attempt.hash).hex())
+    foreign = Outgoing(to=address_of_key(GUARDIAN), data=b"", value=1)
+    await offer(house.rpc, OPERATOR, foreign, nonce=ours.nonce)
+    chain.mine()
+    chain.resume_mining()
+    return ours
+
+
 async def test_a_transaction_that_waits_too_long_is_replaced_at_its_nonce(house: House) -> None:
     wallet = await house.new_wallet()
     asked = await house.ask(wallet, 1_000_000)
@@ -185,20 +201,10 @@ async def test_a_reverted_transaction_leaves_the_withdrawal_pending_and_is_made_
 async def test_a_nonce_that_a_foreign_transaction_took_is_an_alarm_and_stays(house: House) -> None:
     wallet = await house.new_wallet()
     asked = await house.ask(wallet, 1_000_000)
-    chain = house.contracts.chain
-    chain.pause_mining()
-    await house.withdrawals().run_once()
-    await house.sender().run_once()
-    [ours] = house.transactions()
-    [attempt] = house.rows("SELECT hash FROM offpeak.chain_attempt")
-    chain.ask("anvil_dropTransaction", "0x" + bytes(attempt.hash).hex())
-    foreign = Outgoing(to=wallet.address, data=b"", value=1)
-    await offer(house.rpc, OPERATOR, foreign, nonce=ours.nonce)
-    chain.mine()
-    chain.resume_mining()
+    ours = await stranger_uses_our_nonce(house)
     work = await house.sender().run_once()
     assert work.taken == 0  # not final yet
-    chain.finalize()
+    house.contracts.chain.finalize()
     assert (await house.sender().run_once()).taken == 1
     await house.settle(2)
     [stays] = house.transactions()
@@ -217,20 +223,10 @@ async def test_what_a_stranger_blocked_is_given_up_on_by_a_person_and_made_anew(
 ) -> None:
     wallet = await house.new_wallet()
     asked = await house.ask(wallet, 1_000_000)
-    chain = house.contracts.chain
-    chain.pause_mining()
-    await house.withdrawals().run_once()
-    await house.sender().run_once()
-    [ours] = house.transactions()
-    [attempt] = house.rows("SELECT hash FROM offpeak.chain_attempt")
-    chain.ask("anvil_dropTransaction", "0x" + bytes(attempt.hash).hex())
-    foreign = Outgoing(to=wallet.address, data=b"", value=1)
-    await offer(house.rpc, OPERATOR, foreign, nonce=ours.nonce)
-    chain.mine()
-    chain.resume_mining()
+    await stranger_uses_our_nonce(house)
     abandoning = Abandoning(house.database, house.rpc, chain_id=CHAIN_ID)
     assert await abandoning.stuck(because="not final") == 0
-    chain.finalize()
+    house.contracts.chain.finalize()
     assert await abandoning.stuck(because="sent by hand") == 1
     assert await abandoning.stuck(because="sent by hand") == 0
     await house.settle(4)

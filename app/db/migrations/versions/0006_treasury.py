@@ -31,7 +31,7 @@ def upgrade() -> None:
 
 def add_columns() -> None:
     op.add_column(
-        "supplier", sa.Column("payout_address", sa.Text(), nullable=True), schema="offpeak"
+        "supplier", sa.Column("payout_address", sa.Text()), schema="offpeak"
     )
     op.add_column(
         "wallet_balance",
@@ -43,14 +43,7 @@ def add_columns() -> None:
         sa.Column("exiting", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         schema="offpeak",
     )
-    op.create_index(
-        "ix_wallet_balance_owed",
-        "wallet_balance",
-        ["account_id"],
-        unique=False,
-        schema="offpeak",
-        postgresql_where=sa.text("owed > 0"),
-    )
+    op.create_index("ix_wallet_balance_owed", "wallet_balance", ["account_id"], schema="offpeak", postgresql_where=sa.text("owed > 0"))
     op.create_check_constraint(
         op.f("ck_wallet_balance_owed"), "wallet_balance", "owed >= 0", schema="offpeak"
     )
@@ -87,12 +80,12 @@ def create_chain_event() -> None:
         sa.Column("mined_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("payer", sa.Text(), nullable=False),
-        sa.Column("amount", sa.Numeric(precision=78, scale=0), nullable=False),
-        sa.Column("ref", sa.LargeBinary(), nullable=True),
+        sa.Column("amount", sa.Numeric(78, 0), nullable=False),
+        sa.Column("ref", sa.LargeBinary()),
         sa.Column("extra", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("seen_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("booked_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("booked_at", sa.DateTime(timezone=True)),
         sa.CheckConstraint(
             "kind IN ('deposited', 'withdrawn', 'spend-committed', 'refunded', 'unaccounted-credited', 'paid-out', 'payout-failed', 'exit-requested', 'exit-reduced', 'exit-cancelled', 'exit-finalized', 'plain-transfer', 'published')",
             name=op.f("ck_chain_event_kind"),
@@ -111,24 +104,9 @@ def create_chain_event() -> None:
         ),
         schema="offpeak",
     )
-    op.create_index(
-        "ix_chain_event_payer", "chain_event", ["payer", "kind"], unique=False, schema="offpeak"
-    )
-    op.create_index(
-        "ix_chain_event_place",
-        "chain_event",
-        ["chain_id", "block_number", "log_index"],
-        unique=False,
-        schema="offpeak",
-    )
-    op.create_index(
-        "ix_chain_event_waiting",
-        "chain_event",
-        ["chain_id", "block_number", "log_index"],
-        unique=False,
-        schema="offpeak",
-        postgresql_where=sa.text("state = 'seen'"),
-    )
+    op.create_index("ix_chain_event_payer", "chain_event", ["payer", "kind"], schema="offpeak")
+    op.create_index("ix_chain_event_place", "chain_event", ["chain_id", "block_number", "log_index"], schema="offpeak")
+    op.create_index("ix_chain_event_waiting", "chain_event", ["chain_id", "block_number", "log_index"], schema="offpeak", postgresql_where=sa.text("state = 'seen'"))
 
 
 def create_chain_transaction() -> None:
@@ -142,16 +120,16 @@ def create_chain_transaction() -> None:
         sa.Column("to_address", sa.Text(), nullable=False),
         sa.Column("data", sa.LargeBinary(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
-        sa.Column("nonce", sa.BigInteger(), nullable=True),
-        sa.Column("gas", sa.BigInteger(), nullable=True),
-        sa.Column("mined_hash", sa.LargeBinary(), nullable=True),
-        sa.Column("mined_number", sa.BigInteger(), nullable=True),
-        sa.Column("mined_block", sa.LargeBinary(), nullable=True),
+        sa.Column("nonce", sa.BigInteger()),
+        sa.Column("gas", sa.BigInteger()),
+        sa.Column("mined_hash", sa.LargeBinary()),
+        sa.Column("mined_number", sa.BigInteger()),
+        sa.Column("mined_block", sa.LargeBinary()),
         sa.Column("tries", sa.Integer(), server_default="0", nullable=False),
-        sa.Column("last_error", sa.Text(), nullable=True),
-        sa.Column("not_before", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("last_error", sa.Text()),
+        sa.Column("not_before", sa.DateTime(timezone=True)),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("ended_at", sa.DateTime(timezone=True)),
         sa.CheckConstraint(
             "(nonce IS NULL) = (state IN ('queued', 'cancelled'))",
             name=op.f("ck_chain_transaction_nonce"),
@@ -182,36 +160,10 @@ def create_chain_transaction() -> None:
 
 
 def index_chain_transaction() -> None:
-    op.create_index(
-        "ix_chain_transaction_open",
-        "chain_transaction",
-        ["chain_id", "sender"],
-        unique=False,
-        schema="offpeak",
-        postgresql_where=sa.text("state IN ('queued', 'signed', 'mined')"),
-    )
-    op.create_index(
-        "ix_chain_transaction_purpose",
-        "chain_transaction",
-        ["chain_id", "purpose", "id"],
-        unique=False,
-        schema="offpeak",
-    )
-    op.create_index(
-        "ix_chain_transaction_subject",
-        "chain_transaction",
-        ["subject"],
-        unique=False,
-        schema="offpeak",
-    )
-    op.create_index(
-        "uq_chain_transaction_open",
-        "chain_transaction",
-        ["purpose", "subject"],
-        unique=True,
-        schema="offpeak",
-        postgresql_where=sa.text("state IN ('queued', 'signed', 'mined')"),
-    )
+    op.create_index("ix_chain_transaction_open", "chain_transaction", ["chain_id", "sender"], schema="offpeak", postgresql_where=sa.text("state IN ('queued', 'signed', 'mined')"))
+    op.create_index("ix_chain_transaction_purpose", "chain_transaction", ["chain_id", "purpose", "id"], schema="offpeak")
+    op.create_index("ix_chain_transaction_subject", "chain_transaction", ["subject"], schema="offpeak")
+    op.create_index("uq_chain_transaction_open", "chain_transaction", ["purpose", "subject"], unique=True, schema="offpeak", postgresql_where=sa.text("state IN ('queued', 'signed', 'mined')"))
 
 
 def create_payout() -> None:
@@ -223,26 +175,24 @@ def create_payout() -> None:
         sa.Column("asset", sa.Text(), nullable=False),
         sa.Column("amount", sa.BigInteger(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
-        sa.Column("last_error", sa.Text(), nullable=True),
+        sa.Column("last_error", sa.Text()),
         sa.Column("requested_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("paid_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("paid_at", sa.DateTime(timezone=True)),
         sa.CheckConstraint("(state = 'paid') = (paid_at IS NOT NULL)", name=op.f("ck_payout_paid")),
         sa.CheckConstraint("state IN ('pending', 'paid')", name=op.f("ck_payout_state")),
         sa.CheckConstraint("amount > 0 AND mod(amount, 1000) = 0", name=op.f("ck_payout_base_units")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_payout")),
         schema="offpeak",
     )
-    op.create_index(
-        "ix_payout_supplier_id", "payout", ["supplier_id", "id"], unique=False, schema="offpeak"
-    )
+    op.create_index("ix_payout_supplier_id", "payout", ["supplier_id", "id"], schema="offpeak")
 
 
 def create_wallet_chain() -> None:
     op.create_table(
         "wallet_chain",
         sa.Column("account_id", sa.Uuid(), nullable=False),
-        sa.Column("spent", sa.Numeric(precision=78, scale=0), nullable=False),
-        sa.Column("refunded", sa.Numeric(precision=78, scale=0), nullable=False),
+        sa.Column("spent", sa.Numeric(78, 0), nullable=False),
+        sa.Column("refunded", sa.Numeric(78, 0), nullable=False),
         sa.CheckConstraint("refunded >= 0", name=op.f("ck_wallet_chain_refunded")),
         sa.CheckConstraint("spent >= 0", name=op.f("ck_wallet_chain_spent")),
         sa.PrimaryKeyConstraint("account_id", name=op.f("pk_wallet_chain")),
@@ -266,9 +216,9 @@ def create_withdrawal() -> None:
         sa.Column("signature", sa.LargeBinary(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("requested_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True),
-        sa.Column("reason", sa.Text(), nullable=True),
-        sa.Column("event_id", sa.Uuid(), nullable=True),
+        sa.Column("ended_at", sa.DateTime(timezone=True)),
+        sa.Column("reason", sa.Text()),
+        sa.Column("event_id", sa.Uuid()),
         sa.CheckConstraint(
             "(state = 'failed') = (reason IS NOT NULL)", name=op.f("ck_withdrawal_failed")
         ),
@@ -290,21 +240,8 @@ def create_withdrawal() -> None:
         sa.UniqueConstraint("payer", "nonce", name=op.f("uq_withdrawal_payer_nonce")),
         schema="offpeak",
     )
-    op.create_index(
-        "ix_withdrawal_account_id",
-        "withdrawal",
-        ["account_id", "id"],
-        unique=False,
-        schema="offpeak",
-    )
-    op.create_index(
-        "ix_withdrawal_pending",
-        "withdrawal",
-        ["deadline"],
-        unique=False,
-        schema="offpeak",
-        postgresql_where=sa.text("state = 'pending'"),
-    )
+    op.create_index("ix_withdrawal_account_id", "withdrawal", ["account_id", "id"], schema="offpeak")
+    op.create_index("ix_withdrawal_pending", "withdrawal", ["deadline"], schema="offpeak", postgresql_where=sa.text("state = 'pending'"))
 
 
 def create_anchor() -> None:
@@ -329,10 +266,10 @@ def create_chain_attempt() -> None:
         sa.Column("hash", sa.LargeBinary(), nullable=False),
         sa.Column("transaction_id", sa.Uuid(), nullable=False),
         sa.Column("raw", sa.LargeBinary(), nullable=False),
-        sa.Column("max_fee", sa.Numeric(precision=78, scale=0), nullable=False),
-        sa.Column("priority_fee", sa.Numeric(precision=78, scale=0), nullable=False),
+        sa.Column("max_fee", sa.Numeric(78, 0), nullable=False),
+        sa.Column("priority_fee", sa.Numeric(78, 0), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("broadcast_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("broadcast_at", sa.DateTime(timezone=True)),
         sa.CheckConstraint("max_fee > 0", name=op.f("ck_chain_attempt_max_fee")),
         sa.CheckConstraint("priority_fee >= 0", name=op.f("ck_chain_attempt_priority_fee")),
         sa.ForeignKeyConstraint(
@@ -343,13 +280,7 @@ def create_chain_attempt() -> None:
         sa.PrimaryKeyConstraint("hash", name=op.f("pk_chain_attempt")),
         schema="offpeak",
     )
-    op.create_index(
-        op.f("ix_offpeak_chain_attempt_transaction_id"),
-        "chain_attempt",
-        ["transaction_id"],
-        unique=False,
-        schema="offpeak",
-    )
+    op.create_index(op.f("ix_offpeak_chain_attempt_transaction_id"), "chain_attempt", ["transaction_id"], schema="offpeak")
 
 
 def create_suspense_claim() -> None:
@@ -363,7 +294,7 @@ def create_suspense_claim() -> None:
         sa.Column("signature", sa.LargeBinary(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("requested_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("credited_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("credited_at", sa.DateTime(timezone=True)),
         sa.CheckConstraint(
             "(state = 'credited') = (credited_at IS NOT NULL)",
             name=op.f("ck_suspense_claim_credited"),
@@ -389,12 +320,12 @@ def create_wallet_exit() -> None:
         sa.Column("id", sa.Uuid(), nullable=False),
         sa.Column("account_id", sa.Uuid(), nullable=False),
         sa.Column("payer", sa.Text(), nullable=False),
-        sa.Column("amount", sa.Numeric(precision=78, scale=0), nullable=False),
+        sa.Column("amount", sa.Numeric(78, 0), nullable=False),
         sa.Column("ready_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("clearing", sa.BigInteger(), nullable=False),
-        sa.Column("replaced_by", sa.Uuid(), nullable=True),
-        sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("replaced_by", sa.Uuid()),
+        sa.Column("ended_at", sa.DateTime(timezone=True)),
         sa.CheckConstraint(
             "(state = 'open') = (ended_at IS NULL)", name=op.f("ck_wallet_exit_ended")
         ),
@@ -413,11 +344,4 @@ def create_wallet_exit() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_wallet_exit")),
         schema="offpeak",
     )
-    op.create_index(
-        "uq_wallet_exit_open",
-        "wallet_exit",
-        ["account_id"],
-        unique=True,
-        schema="offpeak",
-        postgresql_where=sa.text("state = 'open'"),
-    )
+    op.create_index("uq_wallet_exit_open", "wallet_exit", ["account_id"], unique=True, schema="offpeak", postgresql_where=sa.text("state = 'open'"))
