@@ -9,6 +9,10 @@ from tests.integration.books import wallet
 from tests.integration.receipts.conftest import DOMAIN, ORIGIN, Archive, seed
 
 BUYER, OTHER = wallet(1), wallet(2)
+OTHER_SIGNATURE = (
+    "usage_record SET signature = set_byte(signature, 9, get_byte(signature, 9) # 1)"
+    " WHERE leaf_index = 4"
+)
 ANOTHER_NOTE = (
     "log_checkpoint x SET note = c.note FROM offpeak.log_checkpoint c"
     " WHERE c.size = 1 AND x.size = 2"
@@ -54,11 +58,7 @@ async def test_a_log_that_a_crash_left_half_done_is_clean(archive: Archive) -> N
             "usage_record SET charge = charge - 1, released = released + 1 WHERE leaf_index = 4",
             "record",
         ),
-        (
-            "usage_record SET signature = set_byte(signature, 9, get_byte(signature, 9) # 1)"
-            " WHERE leaf_index = 4",
-            "record",
-        ),
+        (OTHER_SIGNATURE, "record"),
         (
             "usage_record SET leaf_hash = sha256(leaf_hash) WHERE leaf_index = 4",
             "not what was sealed",
